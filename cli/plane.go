@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
+)
+
+// Plane is where a command's runs happen: the simulated AWS of --local now, a control plane or --direct
+// later. Commands know nothing else of it.
+type Plane interface {
+	// Identity returns the account and region that environment-agnostic stacks go to.
+	Identity(ctx context.Context) (account, region string, err error)
+	// Submit hands in a run over the given stacks (in dependency order, ends of DependsOn included) and
+	// starts it. It returns the id of the deployment run as soon as it is durable.
+	Submit(ctx context.Context, asm *assembly.Assembly, stacks []*assembly.Stack, req run.Submission) (runID string, err error)
+	// Wait returns the header of a run once it is CLOSED. When ctx ends first it returns its error and the
+	// run goes on.
+	Wait(ctx context.Context, runID string) (runlog.Header, error)
+	// PlanViews returns the redacted plans that a plan run has computed, in stack order.
+	PlanViews(ctx context.Context, runID string) ([]plan.StackView, error)
+	// Log is the run log: headers, events.
+	Log() runlog.Store
+	// States reads and unlocks stack records.
+	States() *state.Store
+	// Close ends the plane's processes. Runs that are still going are left to be settled.
+	Close() error
+}

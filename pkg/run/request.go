@@ -1,0 +1,74 @@
+package run
+
+import (
+	"time"
+
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+)
+
+// RequestVersion is the version of request.json.
+const RequestVersion = 1
+
+// Request is what a run is asked to do: slipway/runs/{id}/request.json. The caller writes it once, before it
+// starts the execution; a deployment's Open writes one for each of its stacks.
+type Request struct {
+	Version int            `json:"version"`
+	RunID   string         `json:"runId"`
+	Command runlog.Command `json:"command"`
+	// Caller is who asked, for the lock and the log: "user@host".
+	Caller string `json:"caller"`
+	// Region is the caller's own region: the key of the exports index (reference §0.1).
+	Region string `json:"region"`
+	// Stacks are the selected stacks in dependency order. A stack's own run has exactly one.
+	Stacks []StackRequest `json:"stacks"`
+	// Assets are what the stacks need published.
+	Assets    []AssetRequest `json:"assets,omitempty"`
+	Options   Options        `json:"options"`
+	CreatedAt time.Time      `json:"createdAt"`
+	// Of is the command whose plan a plan run computes: deploy or destroy.
+	Of runlog.Command `json:"of,omitempty"`
+	// PlanRun binds the run to a plan that was shown: a stack whose record or template has changed since is
+	// refused.
+	PlanRun string `json:"planRun,omitempty"`
+}
+
+// StackRequest is one stack of a request.
+type StackRequest struct {
+	runlog.StackRef
+	DisplayName string `json:"displayName"`
+	// TemplateKey is the object that holds the template; empty for a destroy.
+	TemplateKey           string            `json:"templateKey,omitempty"`
+	DependsOn             []string          `json:"dependsOn,omitempty"` // names of stacks in the request
+	Assets                []string          `json:"assets,omitempty"`    // AssetRequest ids
+	Parameters            map[string]string `json:"parameters,omitempty"`
+	Tags                  map[string]string `json:"tags,omitempty"`
+	TerminationProtection bool              `json:"terminationProtection,omitempty"`
+}
+
+// AssetRequest is one asset to publish. The source is a path below the assembly that the publisher can read.
+type AssetRequest struct {
+	ID    string         `json:"id"`
+	Asset assembly.Asset `json:"asset"`
+}
+
+// Options are the switches of a deploy or destroy.
+type Options struct {
+	// Concurrency caps the operations in one wave. 0 means 40.
+	Concurrency int `json:"concurrency,omitempty"`
+	// NoRollback keeps what a failed deploy has done.
+	NoRollback bool `json:"noRollback,omitempty"`
+	// ForceStatefulRecreation allows the replacement of a resource that holds data.
+	ForceStatefulRecreation bool `json:"forceStatefulRecreation,omitempty"`
+	// RemoveProtection lets a destroy pass a stack's termination protection.
+	RemoveProtection bool `json:"removeProtection,omitempty"`
+}
+
+// Submission is what a caller decides about a run; the plane turns it into a Request.
+type Submission struct {
+	Command runlog.Command
+	Of      runlog.Command // plan runs: the command whose plan is wanted
+	Options Options
+	PlanRun string
+	Caller  string
+}
