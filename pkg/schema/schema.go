@@ -1,6 +1,6 @@
 // Package schema knows every CloudFormation resource type: its properties and their types, what is required,
 // what can't be changed in place, which attributes it has, how it is identified and whether Cloud Control
-// can provision it. The data is one embedded, compressed file that `make schema` regenerates from npm
+// can provision it. What to do about it (plan, refuse, call) is the callers' business. The data is one embedded, compressed file that `make schema` regenerates from npm
 // @aws-cdk/aws-service-spec (properties, attributes, replacement, statefulness) and from the registry
 // schemas that PyPI cfn-lint ships (createOnly, readOnly, writeOnly, handlers, enums, identifiers). A type is
 // decoded only when it is asked for.
@@ -67,7 +67,7 @@ type Definition struct {
 // items and map values: "Code/S3Bucket", "Tags/*/Key".
 type Type struct {
 	Name string `json:"t"`
-	// Known tells which source described the properties: a type without any is accepted unchecked.
+	// Definition holds the properties a template may set.
 	Definition
 	Definitions map[string]*Definition `json:"d,omitempty"`
 	// Attributes are what Fn::GetAtt can read: dotted names.
@@ -76,11 +76,14 @@ type Type struct {
 	PrimaryIdentifier []string `json:"pi,omitempty"`
 	// AdditionalIdentifiers are other paths that identify a resource.
 	AdditionalIdentifiers [][]string `json:"ai,omitempty"`
-	// RefProperty is the property or attribute whose value Ref returns, where a source says so.
-	RefProperty string   `json:"rf,omitempty"`
-	ReadOnly    []string `json:"ro,omitempty"`
-	WriteOnly   []string `json:"wo,omitempty"`
-	CreateOnly  []string `json:"co,omitempty"`
+	// RefProperty is the property or attribute whose value Ref returns. "Id" of a type that has no such attribute
+	// stands for the physical id. Empty when Ref returns several values: see RefIdentifier.
+	RefProperty string `json:"rf,omitempty"`
+	// RefIdentifier lists the properties whose values, joined with "|", Ref returns, when there are several.
+	RefIdentifier []string `json:"ri,omitempty"`
+	ReadOnly      []string `json:"ro,omitempty"`
+	WriteOnly     []string `json:"wo,omitempty"`
+	CreateOnly    []string `json:"co,omitempty"`
 	// ConditionalCreateOnly: the service decides whether a change replaces.
 	ConditionalCreateOnly []string `json:"cc,omitempty"`
 	// Replacements are the verdicts of the service specification, by path, where they add to CreateOnly.
@@ -89,6 +92,9 @@ type Type struct {
 	Provisionable bool `json:"cp,omitempty"`
 	Updatable     bool `json:"up,omitempty"`
 	Listable      bool `json:"ls,omitempty"`
+	// DeleteBeforeCreate: a replacement deletes the old resource first (replacementStrategy delete_then_create),
+	// as the two can't coexist.
+	DeleteBeforeCreate bool `json:"db,omitempty"`
 	// Stateful: deleting it loses data.
 	Stateful bool `json:"st,omitempty"`
 	// ARN is the service specification's template of the resource's ARN:

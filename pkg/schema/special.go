@@ -1,0 +1,34 @@
+package schema
+
+import "strings"
+
+// special describes the types whose behaviour is CloudFormation's own rather than a service's, so that no source
+// describes what a template may write. Custom resources take any property; so does the metadata resource that
+// the CDK adds.
+func special(name string) (*Type, bool) {
+	switch {
+	case name == "AWS::CloudFormation::CustomResource" || strings.HasPrefix(name, "Custom::") && len(name) > len("Custom::"):
+		return &Type{
+			Name: name,
+			Definition: Definition{
+				Properties: map[string]*Property{
+					"ServiceToken":   {Kind: KindString},
+					"ServiceTimeout": {Kind: KindInteger},
+				},
+				Required: []string{"ServiceToken"},
+				Open:     true,
+			},
+			CreateOnly:  []string{"ServiceToken"},
+			RefProperty: "Id",
+			Updatable:   true,
+		}, true
+	case name == "AWS::CDK::Metadata":
+		return &Type{
+			Name:        name,
+			Definition:  Definition{Properties: map[string]*Property{"Analytics": {Kind: KindString}}, Open: true},
+			RefProperty: "Id",
+			Updatable:   true,
+		}, true
+	}
+	return nil, false
+}
