@@ -34,13 +34,32 @@ type Stack struct {
 	Parameters            map[string]string
 	Tags                  map[string]string
 	TerminationProtection bool
-	// DependsOn lists the Names of the stacks this one depends on, by artifact dependency.
+	// DependsOn lists the Names of the stacks this one depends on, by artifact dependency. Where two stacks
+	// of different environments share a name, Dependencies tells them apart.
 	DependsOn []string
 	Assets    []Asset
 	Messages  []Message
 	// NestedTemplates maps the logical id of each AWS::CloudFormation::Stack resource to the absolute path
 	// of its template (Metadata "aws:asset:path").
 	NestedTemplates map[string]string
+
+	// deps are the stacks behind DependsOn.
+	deps []*Stack
+}
+
+// Dependencies returns the stacks that s depends on directly, as Read found them.
+func (s *Stack) Dependencies() []*Stack { return append([]*Stack(nil), s.deps...) }
+
+// Env is the environment as the manifest writes it: "aws://unknown-account/eu-west-1".
+func (s *Stack) Env() string {
+	account, region := s.Account, s.Region
+	if account == "" {
+		account = "unknown-account"
+	}
+	if region == "" {
+		region = "unknown-region"
+	}
+	return "aws://" + account + "/" + region
 }
 
 // AssetKind tells files from container images.
