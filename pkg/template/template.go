@@ -17,6 +17,11 @@ type Template struct {
 	Metadata   map[string]any
 	// Order lists the logical ids of Resources in template order: ties are broken by it.
 	Order []string
+	// ParameterOrder and OutputOrder list the names of Parameters and Outputs in template order.
+	ParameterOrder, OutputOrder []string
+	// Document is the whole decoded template, for what the model has no member for (macros). It shares its
+	// values with the model: nobody may change it.
+	Document map[string]any
 }
 
 // Parameter is a declared parameter.
@@ -46,6 +51,8 @@ type Resource struct {
 	UpdatePolicy        any
 	CreationPolicy      any
 	Metadata            map[string]any
+	// Extra holds the attributes that CloudFormation does not define; Validate refuses them.
+	Extra map[string]any
 }
 
 // Output is a declared output.
