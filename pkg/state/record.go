@@ -29,6 +29,10 @@ type Record struct {
 	// LastModified is Unix milliseconds.
 	LastModified int64
 	Extra        map[string]json.RawMessage
+
+	// LegacyETag is set when the record was read from the version 1 key, which has no region (reference
+	// §1.2). It is not part of the file. Save then writes the new key and removes the old one.
+	LegacyETag string
 }
 
 // Resource is the record of one live resource.
@@ -63,8 +67,13 @@ type OutputRead struct {
 	OutputName   string `json:"outputName"`
 }
 
-// Orphan is a retained resource that still stands and that the next deploy can adopt.
+// Orphan is a resource that a rollback has left standing under DeletionPolicy Retain and that the next deploy
+// can adopt: in the file {"logicalId", "orphanedAt", "state"}, state being the record that the rollback took
+// out of resources.
 type Orphan struct {
 	LogicalID string
-	Resource  *Resource
+	// OrphanedAt is Unix milliseconds.
+	OrphanedAt int64
+	Resource   *Resource
+	Extra      map[string]json.RawMessage
 }
