@@ -2,12 +2,19 @@ package schema
 
 import "strings"
 
+const (
+	customResource = "AWS::CloudFormation::CustomResource"
+	customPrefix   = "Custom::"
+	nestedStack    = "AWS::CloudFormation::Stack"
+	cdkMetadata    = "AWS::CDK::Metadata"
+)
+
 // special describes the types whose behaviour is CloudFormation's own rather than a service's, so that no source
 // describes what a template may write. Custom resources take any property; so does the metadata resource that
 // the CDK adds.
 func special(name string) (*Type, bool) {
 	switch {
-	case name == "AWS::CloudFormation::CustomResource" || strings.HasPrefix(name, "Custom::") && len(name) > len("Custom::"):
+	case name == customResource || strings.HasPrefix(name, customPrefix) && len(name) > len(customPrefix):
 		return &Type{
 			Name: name,
 			Definition: Definition{
@@ -22,7 +29,7 @@ func special(name string) (*Type, bool) {
 			RefProperty: "Id",
 			Updatable:   true,
 		}, true
-	case name == "AWS::CDK::Metadata":
+	case name == cdkMetadata:
 		return &Type{
 			Name:        name,
 			Definition:  Definition{Properties: map[string]*Property{"Analytics": {Kind: KindString}}, Open: true},

@@ -10,13 +10,14 @@ import (
 
 // statistics counts where the sources differ, for the person who regenerates.
 type statistics struct {
-	droppedPatterns, specOnlyEnums, registryOnlyEnums, mixedKinds, relaxedRequired int
+	droppedPatterns, specOnlyEnums, registryOnlyEnums, mixedKinds, relaxedRequired, specOnlyVerdicts int
 }
 
 func (s *statistics) String() string {
 	return fmt.Sprintf("patterns dropped: %d\nenums in the service spec only (dropped): %d\nenums in the registry only (dropped): %d\n"+
-		"values of different kinds (both accepted): %d\nrequired in one source only (optional): %d\n",
-		s.droppedPatterns, s.specOnlyEnums, s.registryOnlyEnums, s.mixedKinds, s.relaxedRequired)
+		"values of different kinds (both accepted): %d\nrequired in one source only (optional): %d\n"+
+		"replacement verdicts in the service spec only (kept): %d\n",
+		s.droppedPatterns, s.specOnlyEnums, s.registryOnlyEnums, s.mixedKinds, s.relaxedRequired, s.specOnlyVerdicts)
 }
 
 // mergeType joins what both sources say of one type. Where they differ about what is valid the looser one
@@ -41,11 +42,15 @@ func mergeType(name string, spec *serviceSpec, reg *registry, stats *statistics)
 	if s != nil {
 		m.specFacts(t, s)
 	}
-	if len(t.PrimaryIdentifier) == 1 && t.RefProperty == "" && len(t.RefIdentifier) == 0 {
-		t.RefProperty = t.PrimaryIdentifier[0]
-	}
-	if len(t.RefIdentifier) == 0 && len(t.PrimaryIdentifier) > 1 {
-		t.RefIdentifier = t.PrimaryIdentifier
+	// "If missing, the cfnRefIdentifier is the same as the (CC-API) primaryIdentifier", say the spec's types.
+	if t.RefProperty == "" && len(t.RefIdentifier) == 0 {
+		switch len(t.PrimaryIdentifier) {
+		case 0:
+		case 1:
+			t.RefProperty = t.PrimaryIdentifier[0]
+		default:
+			t.RefIdentifier = t.PrimaryIdentifier
+		}
 	}
 	t.Stateful = t.Stateful || reg.stateful[name]
 	t.Definitions = m.out
@@ -194,12 +199,15 @@ func (m *merger) replacements(t *schema.Type, s *specResource) map[string]schema
 		}
 	}
 	properties("", s.Properties)
+	// What the registry says already, of the path or of a parent, need not be kept.
+	silent := *t
+	silent.Replacements = nil
 	for path, verdict := range verdicts {
-		stated := slices.Contains(t.CreateOnly, path) ||
-			verdict == schema.ReplaceMaybe && slices.Contains(t.ConditionalCreateOnly, path)
-		if stated {
+		if said := silent.Replacement(strings.Split(path, "/")); said == verdict || said == schema.ReplaceAlways {
 			delete(verdicts, path)
+			continue
 		}
+		m.stats.specOnlyVerdicts++
 	}
 	return verdicts
 }

@@ -281,9 +281,17 @@ func (m *merger) limits(p *schema.Property, a alternative, both bool) {
 	if a.reg == nil {
 		return
 	}
+	if isNumber(a.kind) {
+		p.Minimum, p.Maximum = a.reg.Minimum, a.reg.Maximum
+	}
+	if a.kind != schema.KindString {
+		return
+	}
 	p.MinLength, p.MaxLength = whole(a.reg.MinLength), whole(a.reg.MaxLength)
-	p.Minimum, p.Maximum = a.reg.Minimum, a.reg.Maximum
-	if a.kind != schema.KindString || a.reg.Pattern == "" || a.reg.Pattern == ".*" {
+	if p.MinLength != nil && *p.MinLength == 0 {
+		p.MinLength = nil
+	}
+	if a.reg.Pattern == "" || a.reg.Pattern == ".*" {
 		return
 	}
 	if !portable(a.reg.Pattern) {
