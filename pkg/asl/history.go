@@ -19,9 +19,7 @@ const (
 	TaskStateAborted EventType = "TaskStateAborted"
 	TaskScheduled    EventType = "TaskScheduled"
 	TaskStarted      EventType = "TaskStarted"
-	TaskStartFailed  EventType = "TaskStartFailed"
 	TaskSubmitted    EventType = "TaskSubmitted"
-	TaskSubmitFailed EventType = "TaskSubmitFailed"
 	TaskSucceeded    EventType = "TaskSucceeded"
 	TaskFailed       EventType = "TaskFailed"
 	TaskTimedOut     EventType = "TaskTimedOut"
@@ -68,13 +66,12 @@ type Event struct {
 	StateEntered *StateEnteredDetails `json:"stateEnteredEventDetails,omitempty"`
 	StateExited  *StateExitedDetails  `json:"stateExitedEventDetails,omitempty"`
 
-	TaskScheduled    *TaskScheduledDetails `json:"taskScheduledEventDetails,omitempty"`
-	TaskStarted      *TaskDetails          `json:"taskStartedEventDetails,omitempty"`
-	TaskSubmitted    *TaskOutputDetails    `json:"taskSubmittedEventDetails,omitempty"`
-	TaskSubmitFailed *TaskErrorDetails     `json:"taskSubmitFailedEventDetails,omitempty"`
-	TaskSucceeded    *TaskOutputDetails    `json:"taskSucceededEventDetails,omitempty"`
-	TaskFailed       *TaskErrorDetails     `json:"taskFailedEventDetails,omitempty"`
-	TaskTimedOut     *TaskErrorDetails     `json:"taskTimedOutEventDetails,omitempty"`
+	TaskScheduled *TaskScheduledDetails `json:"taskScheduledEventDetails,omitempty"`
+	TaskStarted   *TaskDetails          `json:"taskStartedEventDetails,omitempty"`
+	TaskSubmitted *TaskOutputDetails    `json:"taskSubmittedEventDetails,omitempty"`
+	TaskSucceeded *TaskOutputDetails    `json:"taskSucceededEventDetails,omitempty"`
+	TaskFailed    *TaskErrorDetails     `json:"taskFailedEventDetails,omitempty"`
+	TaskTimedOut  *TaskErrorDetails     `json:"taskTimedOutEventDetails,omitempty"`
 
 	MapStateStarted       *MapStateStartedDetails `json:"mapStateStartedEventDetails,omitempty"`
 	MapIterationStarted   *MapIterationDetails    `json:"mapIterationStartedEventDetails,omitempty"`
@@ -144,7 +141,7 @@ type TaskOutputDetails struct {
 	OutputDetails DataDetails `json:"outputDetails"`
 }
 
-// TaskErrorDetails belong to TaskFailed, TaskSubmitFailed and TaskTimedOut.
+// TaskErrorDetails belong to TaskFailed and TaskTimedOut.
 type TaskErrorDetails struct {
 	TaskDetails
 	Error string `json:"error,omitempty"`

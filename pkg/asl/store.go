@@ -73,7 +73,8 @@ var (
 
 // Store keeps executions and their histories. Every method is atomic and durable when it returns nil, and may
 // be called by several goroutines and, where the store outlives the process, by several processes. A call
-// whose error is none of ErrNotFound, ErrNotRunning and ErrHistoryGap may be repeated.
+// whose error is none of ErrNotFound, ErrNotRunning and ErrHistoryGap may be repeated. Inputs and outputs are kept
+// byte for byte, times to the microsecond at least.
 //
 // The conformance suite is asltest.RunStore.
 type Store interface {
