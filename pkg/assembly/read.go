@@ -23,8 +23,8 @@ func Read(dir string) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cloud assembly %s: %w", dir, err)
 	}
-	r := reader{root: root, asm: &Assembly{Dir: root}}
-	if _, err := r.directory(root, "", 0); err != nil {
+	r := reader{root: root, asm: &Assembly{Dir: root}, visited: map[string]bool{}}
+	if _, err := r.directory(root, ""); err != nil {
 		return nil, err
 	}
 	r.link()
@@ -38,12 +38,11 @@ func Read(dir string) (*Assembly, error) {
 	return r.asm, nil
 }
 
-// maxNesting bounds how deep assemblies are nested; CDK stages rarely go beyond two levels.
-const maxNesting = 32
-
 type reader struct {
 	root string
 	asm  *Assembly
+	// visited holds the directories that were read: none may be nested twice, least of all in itself.
+	visited map[string]bool
 	// edges are the dependencies still to be turned into Stack.deps: stack → stacks.
 	edges []edge
 }
@@ -54,15 +53,16 @@ type edge struct {
 }
 
 // directory reads one manifest and what is nested in it, and returns the stacks below it.
-func (r *reader) directory(dir, idPrefix string, depth int) ([]*Stack, error) {
-	if depth > maxNesting {
-		return nil, unreadable(filepath.Join(dir, ManifestFile), "assemblies are nested too deep")
+func (r *reader) directory(dir, idPrefix string) ([]*Stack, error) {
+	if r.visited[dir] {
+		return nil, unreadable(filepath.Join(dir, ManifestFile), "the assembly is nested more than once")
 	}
+	r.visited[dir] = true
 	m, err := readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	if depth == 0 {
+	if dir == r.root {
 		r.asm.Version = m.Version
 	}
 	r.asm.Missing = append(r.asm.Missing, m.Missing...)
@@ -93,7 +93,7 @@ func (r *reader) directory(dir, idPrefix string, depth int) ([]*Stack, error) {
 			if err != nil {
 				return nil, err
 			}
-			nested, err := r.directory(sub, idPrefix+a.Key+"/", depth+1)
+			nested, err := r.directory(sub, idPrefix+a.Key+"/")
 			if err != nil {
 				return nil, err
 			}

@@ -22,7 +22,8 @@ var zipTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 func zipped(ctx context.Context, source, tempDir string) (body io.ReadSeeker, size int64, cleanup func(), err error) {
 	f, err := os.CreateTemp(tempDir, "slipway-asset-*.zip")
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("zipping it: %w", err)
+		// %v: a temporary directory that does not exist must not pass for a source that does not.
+		return nil, 0, nil, fmt.Errorf("zipping it: %v", err)
 	}
 	cleanup = func() {
 		f.Close()

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,8 @@ const (
 	maxContextEnv = 32 * 1024
 	// tailBytes is how much of the app's output an error quotes.
 	tailBytes = 4 * 1024
-	// killGrace is how long an app that was asked to end may take before it is killed.
-	killGrace = 3 * time.Second
+	// defaultGrace is Options.Grace where it is not given.
+	defaultGrace = 3 * time.Second
 	// cliVersion is the version of the CDK CLI that the app believes to be run by. Apps use it to refuse an
 	// old CLI.
 	cliVersion = "2.1148.2"
@@ -46,7 +47,7 @@ func (s *session) exec(ctx context.Context) error {
 	cmd.Env = env
 	cmd.Stdout = out
 	cmd.Stderr = out
-	cmd.WaitDelay = killGrace
+	cmd.WaitDelay = cmp.Or(s.opts.Grace, defaultGrace)
 	prepareGroup(cmd)
 	err = cmd.Run()
 	if ctx.Err() != nil {

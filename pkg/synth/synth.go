@@ -4,6 +4,7 @@
 package synth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/diag"
@@ -44,6 +46,9 @@ type Options struct {
 	// Stderr receives what the app prints, both streams, while it runs. Nil discards it; an app that fails is
 	// quoted in the error in any case.
 	Stderr io.Writer
+	// Grace is how long an app that was asked to end, or a child that it left behind, may take before it is
+	// no longer waited for; 0 is three seconds.
+	Grace time.Duration
 	// Lookup answers the app's context queries. Nil answers none.
 	Lookup Lookup
 }
@@ -111,11 +116,11 @@ func newSession(opts Options) (*session, error) {
 		opts.Env = os.Environ()
 	}
 	s.env = environ(opts.Env)
-	s.region = firstOf(opts.Region, s.env.get("AWS_REGION"), s.env.get("AWS_DEFAULT_REGION"))
+	s.region = cmp.Or(opts.Region, s.env.get("AWS_REGION"), s.env.get("AWS_DEFAULT_REGION"))
 	if s.context, err = readContext(s.workDir, opts.HomeDir, opts.Context); err != nil {
 		return nil, err
 	}
-	s.app = firstOf(opts.App, s.env.get("SLIPWAY_APP"), s.env.get("CDKD_APP"), s.context.app)
+	s.app = cmp.Or(opts.App, s.env.get("SLIPWAY_APP"), s.env.get("CDKD_APP"), s.context.app)
 	if strings.TrimSpace(s.app) == "" {
 		return nil, diag.Diagnostics{{
 			Severity: diag.Error,
@@ -124,7 +129,7 @@ func newSession(opts Options) (*session, error) {
 			Next:     `Give one of the three: --app "node app.js", SLIPWAY_APP, or {"app": "…"} in cdk.json. A directory such as cdk.out is taken as a ready assembly.`,
 		}}
 	}
-	s.outDir = s.path(firstOf(opts.Output, DefaultOutput))
+	s.outDir = s.path(cmp.Or(opts.Output, DefaultOutput))
 	return s, nil
 }
 
@@ -260,15 +265,6 @@ func sorted(set map[string]bool) []string {
 	}
 	sort.Strings(out)
 	return out
-}
-
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // environ is an environment as os.Environ returns it.

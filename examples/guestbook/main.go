@@ -1,0 +1,82 @@
+// Command guestbook is a small CDK app of two stacks, an example for Slipway. GuestbookData keeps what must
+// outlive a deploy; GuestbookWeb serves it and refers to the data through an export.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+func main() {
+	defer jsii.Close()
+	app := awscdk.NewApp(nil)
+	cfg, err := configure(app)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "guestbook:", err)
+		os.Exit(1)
+	}
+	data := newDataStack(app, "GuestbookData", cfg)
+	newWebStack(app, "GuestbookWeb", data, cfg)
+	awscdk.Tags_Of(app).Add(jsii.String("app"), jsii.String("guestbook"), nil)
+	app.Synth(nil)
+}
+
+// config is what differs from deploy to deploy. Each setting comes from the context (-c message=…), then from
+// the environment (GUESTBOOK_MESSAGE), then from here.
+type config struct {
+	// message greets the visitor; changing it updates the function in place.
+	message string
+	// visibility is the queue's visibility timeout in seconds; changing it updates the queue in place.
+	visibility int
+	// route is the path of the guestbook; changing it puts new routes in place of the old ones.
+	route string
+	// archive adds a dead-letter queue: a resource that comes and goes.
+	archive bool
+	// key names the table's partition key; changing it replaces the table.
+	key string
+}
+
+func configure(app constructs.Construct) (config, error) {
+	cfg := config{
+		message: setting(app, "message", "Welcome!"),
+		route:   setting(app, "route", "/entries"),
+		archive: setting(app, "archive", "false") == "true",
+		key:     setting(app, "key", "id"),
+	}
+	var err error
+	cfg.visibility, err = strconv.Atoi(setting(app, "visibility", "60"))
+	if err != nil || cfg.visibility < 30 || cfg.visibility > 43200 {
+		return cfg, fmt.Errorf("visibility must be a number of seconds from 30 to 43200")
+	}
+	return cfg, nil
+}
+
+func setting(app constructs.Construct, name, fallback string) string {
+	if v, ok := app.Node().TryGetContext(jsii.String(name)).(string); ok && v != "" {
+		return v
+	}
+	if v := os.Getenv("GUESTBOOK_" + strings.ToUpper(name)); v != "" {
+		return v
+	}
+	return fallback
+}
+
+// handlerCode is the directory with the function's code. It is found from this source file, so that the
+// app runs from any directory; GUESTBOOK_HANDLER overrides it for a binary that was built elsewhere.
+func handlerCode() awslambda.Code {
+	dir := os.Getenv("GUESTBOOK_HANDLER")
+	if dir == "" {
+		_, self, _, _ := runtime.Caller(0)
+		dir = filepath.Join(filepath.Dir(self), "handler")
+	}
+	return awslambda.Code_FromAsset(jsii.String(dir), nil)
+}
