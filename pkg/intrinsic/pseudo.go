@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // partitions tells partition and URL suffix by the beginning of a region's name
@@ -50,12 +52,52 @@ func URLSuffixOf(region string) string {
 	return p.suffix
 }
 
-// PseudoFor gives the pseudo parameters of a stack. The StackID has a constant last part (reference §7.5):
-// there is no CloudFormation stack behind it, and resources named after it keep their names.
+// PseudoFor gives the pseudo parameters of a stack. The StackID ends in a UUID that is derived from account,
+// region and name: it stays the same from deploy to deploy, and templates that cut a unique suffix out of it
+// (its last part, or the part after the UUID's fourth "-") get one. cdkd ends it in the word cdkd
+// (reference §7.5), on which such templates fail; WithRecordedStackID keeps that where it is already in use.
 func PseudoFor(account, region, stack string) Pseudo {
 	p := Pseudo{AccountID: account, Region: region, Partition: PartitionOf(region), URLSuffix: URLSuffixOf(region), StackName: stack}
-	p.StackID = fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/cdkd", p.Partition, region, account, stack)
+	prefix := p.stackIDPrefix()
+	p.StackID = prefix + uuid.NewSHA1(uuid.NameSpaceURL, []byte(prefix)).String()
 	return p
+}
+
+func (p Pseudo) stackIDPrefix() string {
+	return fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/", p.Partition, p.Region, p.AccountID, p.StackName)
+}
+
+// WithRecordedStackID returns the pseudo parameters with the StackID that cdkd gives the stack, if any of the
+// recorded values (properties, outputs) holds it: a stack that cdkd has deployed keeps the names made from it.
+func (p Pseudo) WithRecordedStackID(recorded ...any) Pseudo {
+	id := p.stackIDPrefix() + "cdkd"
+	for _, v := range recorded {
+		if holds(v, id) {
+			p.StackID = id
+			break
+		}
+	}
+	return p
+}
+
+func holds(v any, part string) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, part)
+	case map[string]any:
+		for _, x := range v {
+			if holds(x, part) {
+				return true
+			}
+		}
+	case []any:
+		for _, x := range v {
+			if holds(x, part) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Value returns a pseudo parameter by its name. AWS::NoValue gives NoValue

@@ -111,8 +111,24 @@ func (c *checker) function(name string, arg any, path string) {
 		return
 	case "Fn::FindInMap":
 		c.findInMap(arg, path)
+	case "Fn::ImportValue", "Fn::GetStackOutput":
+		c.v.noResources(c.id, arg, path, "the name of an export or an output can't depend on a resource")
+	}
+	if arg == nil {
+		c.add(path, "null is not allowed here", "", "")
 	}
 	c.value(arg, path)
+}
+
+// noResources reports every reference to a resource in a value that must be known before the run
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-importvalue.html,
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/outputs-section-structure.html).
+func (v *validator) noResources(id string, value any, path, summary string) {
+	WalkReferences(value, path, func(ref Reference) {
+		if v.t.Resources[ref.Target] != nil {
+			v.add(id, ref.Path, summary, "it refers to "+ref.Target, "Build the name from parameters and pseudo parameters only.")
+		}
+	})
 }
 
 // allowed tells whether a function may stand in the section

@@ -224,8 +224,8 @@ func alarmName(s string) string {
 	return s
 }
 
-// physicalNames are the texts that another resource's properties may know a resource by: its physical id, the
-// parts of a composite one, and its recorded ids and ARN.
+// physicalNames are the texts that another resource's properties may know a resource by: its physical id and
+// its recorded ids and ARN. The parts of a composite id are not among them: they name other resources.
 func physicalNames(r Deployed) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -236,7 +236,7 @@ func physicalNames(r Deployed) []string {
 		}
 	}
 	add(r.PhysicalID)
-	for _, key := range []string{"Arn", "Id", "GroupId", "Name"} {
+	for _, key := range []string{"Arn", "Id", "GroupId"} { // Cloud Control's names for them
 		if s, ok := r.Attributes[key].(string); ok {
 			add(s)
 		}

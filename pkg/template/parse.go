@@ -218,6 +218,12 @@ func (p *parser) mappings(t *Template) {
 			if _, ok := top[key].(map[string]any); !ok && key != "Fn::Transform" {
 				p.fail("Mappings."+name+"."+key, "a mapping's top-level key does not hold an object", "found "+kindOf(top[key]))
 			}
+			second, _ := top[key].(map[string]any)
+			for _, last := range sortedKeys(second) {
+				if second[last] == nil {
+					p.fail("Mappings."+name+"."+key+"."+last, "null is not allowed here", "a mapping holds strings, numbers and lists")
+				}
+			}
 		}
 	}
 }

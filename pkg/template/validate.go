@@ -70,6 +70,13 @@ func (v *validator) resource(r *Resource) {
 		}
 	}
 	c := checker{v: v, id: id, section: inResources}
+	for _, name := range sortedKeys(r.Properties) {
+		// CloudFormation refuses null. Deeper inside it may be part of a JSON document (a state machine's
+		// definition), which only the type's schema can tell.
+		if r.Properties[name] == nil {
+			v.add(id, "Properties."+name, "null is not allowed here", "a property without a value is left out", "Remove the property, or use AWS::NoValue.")
+		}
+	}
 	if r.Properties != nil {
 		c.value(r.Properties, "Properties")
 	}
@@ -78,7 +85,11 @@ func (v *validator) resource(r *Resource) {
 	}
 	c.value(r.UpdatePolicy, "UpdatePolicy")
 	c.value(r.CreationPolicy, "CreationPolicy")
-	for name, p := range map[string]any{"DeletionPolicy": r.DeletionPolicy, "UpdateReplacePolicy": r.UpdateReplacePolicy} {
+	for _, name := range []string{"DeletionPolicy", "UpdateReplacePolicy"} {
+		p := r.DeletionPolicy
+		if name == "UpdateReplacePolicy" {
+			p = r.UpdateReplacePolicy
+		}
 		if _, text := p.(string); p != nil && !text && !v.t.HasLanguageExtensions() {
 			v.add(id, name, name+" is not a policy name", "functions are allowed under the transform "+LanguageExtensions+" only", "")
 			continue
@@ -97,6 +108,7 @@ func (v *validator) outputs() {
 		c := checker{v: v, section: inOutputs}
 		c.value(o.Value, path+".Value")
 		c.value(o.ExportName, path+".Export.Name")
+		v.noResources("", o.ExportName, path+".Export.Name", "the name of an export can't depend on a resource")
 	}
 }
 
