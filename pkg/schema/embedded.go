@@ -59,7 +59,7 @@ func Lookup(name string) (*Type, bool) { return embedded().Lookup(name) }
 func Names() []string { return embedded().Names() }
 
 // Sources tells what the embedded index was generated from.
-func Sources() SourceVersions { return embedded().sources }
+func Sources() SourceVersions { return embedded().Sources() }
 
 // Lookup is the function Lookup on this index.
 func (x *Index) Lookup(name string) (*Type, bool) {
@@ -80,6 +80,9 @@ func (x *Index) Lookup(name string) (*Type, bool) {
 	kept, _ := x.types.LoadOrStore(strings.Clone(name), t)
 	return kept.(*Type), true
 }
+
+// Sources is the function Sources on this index.
+func (x *Index) Sources() SourceVersions { return x.sources }
 
 // Names is the function Names on this index.
 func (x *Index) Names() []string { return x.file.Names() }
