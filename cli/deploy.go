@@ -1,0 +1,70 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+)
+
+// deployFlags are the flags of deploy.
+type deployFlags struct {
+	app       appFlags
+	selection selectionFlags
+	change    changeFlags
+
+	NoRollback              bool
+	ForceStatefulRecreation bool
+}
+
+func newDeploy(env *environment, global *globalFlags) *cobra.Command {
+	f := &deployFlags{}
+	cmd := &cobra.Command{
+		Use:   "deploy [STACK…]",
+		Short: "Deploy stacks: show the plan, ask, and carry it out",
+		Long: `Deploy synthesizes the app, shows what would change and why, asks, and carries it out.
+
+A STACK is a name, a construct path ("Prod/Web") or a glob over either ("Prod/*"). What it depends on is
+deployed with it. An app with a single stack needs no name.`,
+		Example: `  # Deploy the only stack of the app
+  slipway deploy --local
+
+  # Deploy all stacks of an assembly that is already synthesized, without asking
+  slipway deploy --all --yes --local --app cdk.out
+
+  # Only look
+  slipway deploy Prod/Web --dry-run --local`,
+		Annotations:       map[string]string{jsonShape: jsonResult},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return env.withPlane(ctx, global, func(plane Plane) error {
+				asm, err := env.synthesize(ctx, plane, f.app, *global)
+				if err != nil {
+					return err
+				}
+				stacks, err := env.chooseStacks(asm, args, assembly.SelectOptions{All: f.selection.All, Exclusively: f.selection.Exclusively})
+				if err != nil {
+					return err
+				}
+				if err := env.annotations(stacks, f.app); err != nil {
+					return err
+				}
+				return env.change(ctx, plane, asm, stacks, f.change, change{
+					command: runlog.CommandDeploy,
+					options: run.Options{Concurrency: f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation},
+				})
+			})
+		},
+	}
+	f.selection.register(cmd.Flags(), "what they depend on")
+	f.change.register(cmd, "deploy")
+	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.NoRollback, "no-rollback", false, "keep what a failed deploy has done, to continue from there")
+		fs.BoolVar(&f.ForceStatefulRecreation, "force-stateful-recreation", false, "allow the replacement of resources that hold data")
+	})
+	f.app.register(cmd.Flags())
+	return cmd
+}

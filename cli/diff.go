@@ -1,0 +1,75 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-cdk/slipway/cli/views"
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+)
+
+// diffFlags are the flags of diff.
+type diffFlags struct {
+	app       appFlags
+	selection selectionFlags
+
+	Fail bool
+	JSON bool
+}
+
+func newDiff(env *environment, global *globalFlags) *cobra.Command {
+	f := &diffFlags{}
+	cmd := &cobra.Command{
+		Use:   "diff [STACK…]",
+		Short: "Show how the app differs from what is deployed",
+		Long: `Diff synthesizes the app and compares it with what is deployed, property by property. It changes
+nothing, and works on a damaged record with a warning, which a deploy refuses.`,
+		Example: `  # What would a deploy of everything change?
+  slipway diff --all --local
+
+  # In a pipeline: exit code 1 when there is any difference
+  slipway diff --all --fail --json --local`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return env.withPlane(ctx, global, func(plane Plane) error {
+				asm, err := env.synthesize(ctx, plane, f.app, *global)
+				if err != nil {
+					return err
+				}
+				stacks, err := env.chooseStacks(asm, args, assembly.SelectOptions{All: f.selection.All, Exclusively: f.selection.Exclusively})
+				if err != nil {
+					return err
+				}
+				if err := env.annotations(stacks, f.app); err != nil {
+					return err
+				}
+				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy})
+				if err != nil {
+					return err
+				}
+				counts := views.CountPlan(p.views)
+				if f.JSON {
+					doc := views.DiffDocument{Differences: counts.Any(), Stacks: p.views, Diagnostics: p.warnings}
+					if err := views.WriteJSON(env.streams.Out, doc); err != nil {
+						return err
+					}
+				} else {
+					env.streams.Plan(env.streams.Out, p.views, views.Detail)
+				}
+				if f.Fail && counts.Any() {
+					return exitError{exitFailed}
+				}
+				return nil
+			})
+		},
+	}
+	f.selection.register(cmd.Flags(), "what they depend on")
+	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.Fail, "fail", false, "exit with 1 when there are differences")
+	})
+	jsonFlag(cmd, &f.JSON, "print the differences as one JSON document")
+	f.app.register(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/slipway-cdk/slipway/cli/views"
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+)
+
+// progressView is a renderer that remembers what has failed.
+type progressView interface {
+	views.Renderer
+	Failures() []runlog.Event
+}
+
+// follow shows a run until it has ended and reports how.
+func (env *environment) follow(ctx context.Context, plane Plane, stacks []*assembly.Stack, runID string, p planned, f changeFlags, c change, events *eventFile) error {
+	going, _, _ := c.words()
+	title := going + " " + subject(stacks)
+	var view progressView = views.NewPlain(env.streams.Err, title, expectation(p.views))
+	if env.streams.Live {
+		view = views.NewLive(env.streams.Err, title, expectation(p.views))
+	}
+	follower := &views.Follower{Log: plane.Log(), Clock: env.clock, Renderers: []views.Renderer{view}}
+	if events.view != nil {
+		follower.Renderers = append(follower.Renderers, events.view)
+	}
+	root, err := follower.Follow(ctx, runID)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			env.streams.Notice("Interrupted: no longer waiting for run %s.", runID)
+			env.streams.Notice("What is in flight ends by itself. The next %s of the stack settles what this run has left, then goes on.", c.command)
+		}
+		return err
+	}
+	outcomes, err := env.outcomes(ctx, plane, stacks, root, follower.Runs())
+	if err != nil {
+		return err
+	}
+	env.streams.Failures(view.Failures())
+	told := map[string]bool{}
+	for _, e := range view.Failures() {
+		told[e.RunID+" "+e.LogicalID] = true
+	}
+	untold := untoldFailures(root, outcomes, told)
+	env.streams.Diagnostics(untold)
+
+	if f.JSON {
+		doc := views.ResultDocument{Result: root.Result, Runs: []views.RunDocument{}}
+		explained := false
+		for _, o := range outcomes {
+			d := views.NewRunDocument(o)
+			explained = explained || d.Error != nil
+			doc.Runs = append(doc.Runs, d)
+		}
+		if root.Result != runlog.ResultSucceeded && !explained {
+			doc.Error = views.NewRunDocument(views.Outcome{Header: root}).Error
+			doc.Diagnostics = root.Diagnostics
+		}
+		if err := views.WriteJSON(env.streams.Out, doc); err != nil {
+			return err
+		}
+	} else {
+		env.streams.Result(root, outcomes)
+	}
+	if err := events.close(); err != nil {
+		env.streams.Diagnostics(diag.From(err))
+		return exitError{exitFailed}
+	}
+	return exitOf(root.Result)
+}
+
+// untoldFailures are the causes that no failed operation has told: refusals, failures of the engine.
+func untoldFailures(root runlog.Header, outcomes []views.Outcome, told map[string]bool) diag.Diagnostics {
+	var list diag.Diagnostics
+	for _, o := range outcomes {
+		h := o.Header
+		if h.Failure != nil && told[h.RunID+" "+h.Failure.LogicalID] {
+			h.Failure = nil
+		}
+		list = append(list, headerDiagnostics(h)...)
+	}
+	if len(list) == 0 && len(told) == 0 && root.Result != runlog.ResultSucceeded {
+		list = headerDiagnostics(root)
+		if !list.HasErrors() && root.Result != runlog.ResultPartial {
+			list = append(list, diag.Diagnostic{Severity: diag.Error, Summary: fmt.Sprintf("run %s ended as %s", root.RunID, root.Result)})
+		}
+	} else {
+		list = append(list, root.Diagnostics...)
+	}
+	return list
+}
+
+// outcomes reads how every stack's run has ended, in stack order.
+func (env *environment) outcomes(ctx context.Context, plane Plane, stacks []*assembly.Stack, root runlog.Header, runs []string) ([]views.Outcome, error) {
+	listed, err := plane.Log().ListRuns(ctx, runlog.Filter{Root: root.RunID})
+	if err != nil {
+		return nil, fmt.Errorf("listing the runs of %s: %w", root.RunID, err)
+	}
+	for i := len(listed) - 1; i >= 0; i-- {
+		if !slices.Contains(runs, listed[i].RunID) {
+			runs = append(runs, listed[i].RunID)
+		}
+	}
+	var list []views.Outcome
+	for _, id := range runs {
+		h, err := plane.Log().Header(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("reading the header of run %s: %w", id, err)
+		}
+		if h.Kind != runlog.KindStack {
+			continue
+		}
+		o := views.Outcome{Header: h}
+		if h.Command == runlog.CommandDeploy && h.Result != runlog.ResultFailed {
+			if o.Outputs, err = stackOutputs(ctx, plane.States(), h.Stack, templateOf(stacks, h.Stack)); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, o)
+	}
+	slices.SortStableFunc(list, func(a, b views.Outcome) int {
+		return position(stacks, a.Header.Stack) - position(stacks, b.Header.Stack)
+	})
+	return list, nil
+}
+
+// position is a stack's place in the order of the submission.
+func position(stacks []*assembly.Stack, ref runlog.StackRef) int {
+	if i := slices.IndexFunc(stacks, func(s *assembly.Stack) bool { return isStack(s, ref) }); i >= 0 {
+		return i
+	}
+	return len(stacks)
+}
+
+func templateOf(stacks []*assembly.Stack, ref runlog.StackRef) []byte {
+	if i := position(stacks, ref); i < len(stacks) {
+		return stacks[i].Template
+	}
+	return nil
+}
+
+// isStack: an environment-agnostic stack goes wherever the plane sends it.
+func isStack(s *assembly.Stack, ref runlog.StackRef) bool {
+	return s.Name == ref.Name && (s.Region == "" || s.Region == ref.Region) && (s.Account == "" || s.Account == ref.Account)
+}
+
+func subject(stacks []*assembly.Stack) string {
+	if len(stacks) == 1 {
+		return stacks[0].DisplayName
+	}
+	return fmt.Sprintf("%d stacks", len(stacks))
+}

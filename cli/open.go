@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+
+	"github.com/slipway-cdk/slipway/pkg/diag"
+)
+
+// openPlane opens the place where runs happen.
+func openPlane(_ context.Context, g globalFlags) (Plane, error) {
+	if !g.Local {
+		return nil, noControlPlane()
+	}
+	return nil, diag.Errorf("the simulated AWS is not part of this build", "")
+}
+
+// noControlPlane is the answer to a command that was not told where to run.
+func noControlPlane() error {
+	return diag.Diagnostics{{
+		Severity: diag.Error,
+		Summary:  "no control plane is recorded here",
+		Detail:   "a deploy runs in a control plane in your AWS account, with --direct against your account from this machine, or with --local against a simulated AWS; the first two are not available in this version",
+		Next:     "Add --local (or set SLIPWAY_LOCAL=1) to use the simulated AWS: it needs no account.",
+	}}
+}
