@@ -16,7 +16,7 @@ type dataStack struct {
 	uploads awss3.Bucket
 }
 
-func newDataStack(scope constructs.Construct, id string, cfg config) dataStack {
+func newDataStack(scope constructs.Construct, id string) dataStack {
 	stack := awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{
 		Description: jsii.String("Guestbook: what is kept"),
 	})
@@ -29,7 +29,7 @@ func newDataStack(scope constructs.Construct, id string, cfg config) dataStack {
 	})
 
 	table := awsdynamodb.NewTable(stack, jsii.String("Entries"), &awsdynamodb.TableProps{
-		PartitionKey:        &awsdynamodb.Attribute{Name: jsii.String(cfg.key), Type: awsdynamodb.AttributeType_STRING},
+		PartitionKey:        &awsdynamodb.Attribute{Name: jsii.String("id"), Type: awsdynamodb.AttributeType_STRING},
 		BillingMode:         awsdynamodb.BillingMode_PAY_PER_REQUEST,
 		TimeToLiveAttribute: jsii.String("expires"),
 		RemovalPolicy:       awscdk.RemovalPolicy_DESTROY,

@@ -20,6 +20,9 @@ func newWebStack(scope constructs.Construct, id string, data dataStack, cfg conf
 		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(cfg.visibility)),
 		EnforceSSL:        jsii.Bool(true),
 	}
+	if cfg.queue != "" {
+		queueProps.QueueName = jsii.String(cfg.queue)
+	}
 	if cfg.archive {
 		queueProps.DeadLetterQueue = &awssqs.DeadLetterQueue{
 			MaxReceiveCount: jsii.Number(3),
@@ -40,7 +43,6 @@ func newWebStack(scope constructs.Construct, id string, data dataStack, cfg conf
 		MemorySize: jsii.Number(256),
 		LogGroup:   logs,
 		Environment: &map[string]*string{
-			"TABLE_KEY":  jsii.String(cfg.key),
 			"TABLE_NAME": data.table.TableName(),
 			"BUCKET":     data.uploads.BucketName(),
 			"QUEUE_URL":  queue.QueueUrl(),

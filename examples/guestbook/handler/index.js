@@ -5,7 +5,6 @@ const { SQSClient, SendMessageCommand } = require('@aws-sdk/client-sqs');
 
 const db = new DynamoDBClient({});
 const sqs = new SQSClient({});
-const key = process.env.TABLE_KEY;
 
 exports.handler = async (event) => {
   if (event.Records) return store(event.Records);
@@ -15,7 +14,7 @@ exports.handler = async (event) => {
 
 async function list() {
   const { Items = [] } = await db.send(new ScanCommand({ TableName: process.env.TABLE_NAME, Limit: 50 }));
-  const entries = Items.map((i) => ({ id: i[key].S, name: i.name.S, text: i.text.S }));
+  const entries = Items.map((i) => ({ id: i.id.S, name: i.name.S, text: i.text.S }));
   return reply(200, { message: process.env.MESSAGE, entries });
 }
 
@@ -42,7 +41,7 @@ async function store(records) {
       const { name, text } = JSON.parse(r.body);
       await db.send(new PutItemCommand({
         TableName: process.env.TABLE_NAME,
-        Item: { [key]: { S: r.messageId }, name: { S: name }, text: { S: text } },
+        Item: { id: { S: r.messageId }, name: { S: name }, text: { S: text } },
       }));
     } catch (err) {
       console.error(`entry ${r.messageId}: ${err.message}`);
