@@ -49,7 +49,7 @@ type Segment struct {
 	CdkdVersion   string               `json:"cdkdVersion,omitempty"`
 	Operations    []CompletedOperation `json:"operations"`
 	// FailedOperations is nil when the segment has no such member: an interrupted run.
-	FailedOperations []FailedOperation          `json:"failedOperations,omitempty"`
+	FailedOperations []FailedOperation          `json:"failedOperations,omitzero"`
 	Extra            map[string]json.RawMessage `json:"-"`
 }
 
@@ -61,7 +61,7 @@ type CompletedOperation struct {
 	ProvisionedBy string                     `json:"provisionedBy,omitempty"`
 	PreviousState *Resource                  `json:"previousState,omitempty"`
 	PhysicalID    string                     `json:"physicalId,omitempty"`
-	Properties    map[string]any             `json:"properties,omitempty"`
+	Properties    map[string]any             `json:"properties,omitzero"`
 	Extra         map[string]json.RawMessage `json:"-"`
 }
 
@@ -74,7 +74,7 @@ type FailedOperation struct {
 	ProvisionedBy       string                     `json:"provisionedBy,omitempty"`
 	PreviousState       *Resource                  `json:"previousState,omitempty"`
 	PhysicalID          string                     `json:"physicalId,omitempty"`
-	AttemptedProperties map[string]any             `json:"attemptedProperties,omitempty"`
+	AttemptedProperties map[string]any             `json:"attemptedProperties,omitzero"`
 	Extra               map[string]json.RawMessage `json:"-"`
 }
 
@@ -84,7 +84,33 @@ func DecodeJournal(data []byte) (*Journal, error) {
 	if err := decodeOwn(data, j, "rollback journal", "", JournalVersion); err != nil {
 		return nil, err
 	}
+	if err := j.check(); err != nil {
+		return nil, damagedFile("rollback journal", Printable(j.StackName), err)
+	}
 	return j, nil
+}
+
+// check refuses a journal that would read as if there was less to undo than there is.
+func (j *Journal) check() error {
+	if j.Segments == nil {
+		return errors.New("it has no list of segments")
+	}
+	for i, seg := range j.Segments {
+		if seg.Operations == nil {
+			return fmt.Errorf("segments.%d has no list of operations", i)
+		}
+		for k, op := range seg.Operations {
+			if op.LogicalID == "" || op.ChangeType == "" || op.ResourceType == "" {
+				return fmt.Errorf("segments.%d.operations.%d lacks its logicalId, changeType or resourceType", i, k)
+			}
+		}
+		for k, op := range seg.FailedOperations {
+			if op.LogicalID == "" || op.ChangeType == "" || op.ResourceType == "" {
+				return fmt.Errorf("segments.%d.failedOperations.%d lacks its logicalId, changeType or resourceType", i, k)
+			}
+		}
+	}
+	return nil
 }
 
 // Encode renders the journal as cdkd does.
@@ -136,6 +162,9 @@ func (s *Store) ReplaceJournal(ctx context.Context, j *Journal, etag string) (st
 func (s *Store) AppendSegment(ctx context.Context, stack, region string, seg Segment) error {
 	if seg.Timestamp == 0 {
 		seg.Timestamp = s.now().UnixMilli()
+	}
+	if seg.Operations == nil {
+		seg.Operations = []CompletedOperation{}
 	}
 	j, etag, err := s.LoadJournal(ctx, stack, region)
 	if errors.Is(err, ErrNotFound) {

@@ -80,11 +80,11 @@ func withExtra(v any, extra map[string]json.RawMessage) ([]byte, error) {
 
 // intoWithExtra decodes data into the struct that v points to and returns the members v has no field for.
 func intoWithExtra(data []byte, v any) (map[string]json.RawMessage, error) {
-	if err := unmarshal(data, v); err != nil {
+	all, err := asObject(data)
+	if err != nil {
 		return nil, err
 	}
-	var all map[string]json.RawMessage
-	if err := unmarshal(data, &all); err != nil {
+	if err := unmarshal(data, v); err != nil {
 		return nil, err
 	}
 	return without(all, fieldNames(v)), nil

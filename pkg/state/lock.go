@@ -109,7 +109,7 @@ func (s *Store) Attach(ctx context.Context, stack, region, owner string) (*Lock,
 		return nil, err
 	}
 	if held.Unreadable || held.Owner != owner {
-		return nil, errors.Join(ErrLockLost, s.locked(held))
+		return nil, fmt.Errorf("%w: %w", ErrLockLost, s.locked(held))
 	}
 	return s.holding(held), nil
 }
@@ -245,14 +245,22 @@ func (s *Store) ReadLock(ctx context.Context, stack, region string) (StandingLoc
 }
 
 // ForceUnlock removes whatever lock stands, readable or not, and returns what it was; nil when there was
-// none. The version 1 lock key goes with it.
+// none. Where a version 1 record of the same region stands, its lock goes too.
 func (s *Store) ForceUnlock(ctx context.Context, stack, region string) (*StandingLock, error) {
 	held, err := s.ReadLock(ctx, stack, region)
 	found := err == nil
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	for _, key := range []string{s.LockKey(stack, region), s.legacyLockKey(stack)} {
+	keys := []string{s.LockKey(stack, region)}
+	legacy, err := s.Objects.Get(ctx, s.legacyStateKey(stack))
+	if err != nil && !errors.Is(err, objectstore.ErrNotFound) {
+		return nil, fmt.Errorf("removing the lock of stack %s in %s: %w", stack, Region(region), err)
+	}
+	if of := legacyRegion(legacy.Body); err == nil && (of == "" || of == Region(region)) {
+		keys = append(keys, s.legacyLockKey(stack))
+	}
+	for _, key := range keys {
 		if err := s.Objects.Delete(ctx, key, objectstore.Condition{}); err != nil {
 			return nil, fmt.Errorf("removing the lock of stack %s in %s: %w", stack, Region(region), err)
 		}
