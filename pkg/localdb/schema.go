@@ -52,6 +52,23 @@ var schema = [...]string{
 		body   BLOB NOT NULL,
 		PRIMARY KEY (run_id, id)
 	) WITHOUT ROWID;`,
+	`CREATE TABLE executions (
+		arn     TEXT PRIMARY KEY NOT NULL,
+		machine TEXT NOT NULL,
+		name    TEXT NOT NULL,
+		status  TEXT NOT NULL,
+		holder  TEXT NOT NULL,
+		started INTEGER NOT NULL, -- Unix nanoseconds
+		body    BLOB NOT NULL,
+		UNIQUE (machine, name)
+	);
+	CREATE INDEX executions_by_started ON executions (started DESC, arn);
+	CREATE TABLE histories (
+		arn  TEXT NOT NULL,
+		id   INTEGER NOT NULL,
+		body BLOB NOT NULL,
+		PRIMARY KEY (arn, id)
+	) WITHOUT ROWID;`,
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {
