@@ -1,0 +1,103 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Client calls the direct API of a sandbox that serves on Endpoint, as an account in a region. Its errors are
+// *Refusal where the sandbox turned the request down; a failed operation is no error but a ProgressEvent.
+type Client struct {
+	Endpoint string
+	Account  string // DefaultAccount when empty
+	Region   string // DefaultRegion when empty
+	HTTP     *http.Client
+}
+
+// Create starts to make a resource of a type that Cloud Control can't provision. clientToken may be empty.
+func (c *Client) Create(ctx context.Context, typeName string, properties map[string]any, clientToken string) (ProgressEvent, error) {
+	var e ProgressEvent
+	return e, c.call(ctx, "Create", directInput{Type: typeName, Properties: properties, ClientToken: clientToken}, &e)
+}
+
+// Update starts to change a resource; properties are all desired properties.
+func (c *Client) Update(ctx context.Context, typeName, identifier string, properties map[string]any, clientToken string) (ProgressEvent, error) {
+	var e ProgressEvent
+	return e, c.call(ctx, "Update", directInput{Type: typeName, Identifier: identifier, Properties: properties, ClientToken: clientToken}, &e)
+}
+
+// Delete starts to delete a resource.
+func (c *Client) Delete(ctx context.Context, typeName, identifier, clientToken string) (ProgressEvent, error) {
+	var e ProgressEvent
+	return e, c.call(ctx, "Delete", directInput{Type: typeName, Identifier: identifier, ClientToken: clientToken}, &e)
+}
+
+// Status asks how far an operation is.
+func (c *Client) Status(ctx context.Context, requestToken string) (ProgressEvent, error) {
+	var e ProgressEvent
+	return e, c.call(ctx, "Status", directInput{RequestToken: requestToken}, &e)
+}
+
+// Get reads a resource. The refusal's code is ResourceNotFoundException when there is none.
+func (c *Client) Get(ctx context.Context, typeName, identifier string) (Resource, error) {
+	var r Resource
+	return r, c.call(ctx, "Get", directInput{Type: typeName, Identifier: identifier}, &r)
+}
+
+// InvokeCustomResource invokes the simulated handler of a custom resource.
+func (c *Client) InvokeCustomResource(ctx context.Context, event CustomResourceEvent) (CustomResourceResponse, error) {
+	var r CustomResourceResponse
+	return r, c.call(ctx, "InvokeCustomResource", directInput{Event: &event}, &r)
+}
+
+func (c *Client) call(ctx context.Context, operation string, in directInput, out any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Endpoint, bytes.NewReader([]byte(encode(in))))
+	if err != nil {
+		return fmt.Errorf("calling the sandbox: %w", err)
+	}
+	account, region := c.Account, c.Region
+	if account == "" {
+		account = DefaultAccount
+	}
+	if region == "" {
+		region = DefaultRegion
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(directHeader, directPrefix+operation)
+	// The sandbox reads the credential scope and checks no signature.
+	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+account+"/20000101/"+region+"/sandbox/aws4_request")
+	client := c.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("calling the sandbox: %w", err)
+	}
+	defer response.Body.Close() //nolint:errcheck // the body has been read
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("reading the sandbox's answer to %s: %w", operation, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		var e struct {
+			Type    string `json:"__type"`
+			Message string `json:"message"`
+		}
+		if err := json.Unmarshal(body, &e); err != nil || e.Type == "" {
+			return fmt.Errorf("the sandbox answered %s with status %d", operation, response.StatusCode)
+		}
+		return &Refusal{Code: afterLast(e.Type, "#"), Message: e.Message}
+	}
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	d.UseNumber()
+	if err := d.Decode(out); err != nil {
+		return fmt.Errorf("reading the sandbox's answer to %s: %w", operation, err)
+	}
+	return nil
+}
