@@ -14,6 +14,7 @@ import (
 const corpusDir = "../../../shared/corpus"
 
 type corpusTemplate struct {
+	raw       any
 	Resources map[string]struct {
 		Type       any
 		Properties map[string]any
@@ -41,6 +42,7 @@ func corpusTemplates(t *testing.T) map[string]corpusTemplate {
 		if err := decoder.Decode(&template); err != nil || template.Resources == nil {
 			return nil // a manifest, or a template that is broken on purpose
 		}
+		template.raw = decodeAny(t, raw)
 		name, err := filepath.Rel(corpusDir, path)
 		templates[name] = template
 		return err
@@ -49,6 +51,48 @@ func corpusTemplates(t *testing.T) map[string]corpusTemplate {
 		t.Fatal(err)
 	}
 	return templates
+}
+
+func decodeAny(t *testing.T, raw []byte) (value any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// attributesRead calls visit for every Fn::GetAtt in a template.
+func attributesRead(value any, visit func(id, attribute string)) {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			attributesRead(item, visit)
+		}
+	case map[string]any:
+		for key, member := range value {
+			attributesRead(member, visit)
+			if key != "Fn::GetAtt" {
+				continue
+			}
+			switch argument := member.(type) {
+			case string:
+				id, attribute, _ := strings.Cut(argument, ".")
+				visit(id, attribute)
+			case []any:
+				var parts []string
+				for _, part := range argument {
+					text, isText := part.(string)
+					if !isText {
+						return
+					}
+					parts = append(parts, text)
+				}
+				if len(parts) > 1 {
+					visit(parts[0], strings.Join(parts[1:], "."))
+				}
+			}
+		}
+	}
 }
 
 // intrinsic tells that a value is a function of the template language.
@@ -118,5 +162,25 @@ func TestNothingInRealTemplatesIsRefusedWithoutReason(t *testing.T) {
 	}
 	if resources < 2500 {
 		t.Errorf("only %d resources were checked", resources)
+	}
+}
+
+func TestEveryAttributeThatRealTemplatesReadIsKnown(t *testing.T) {
+	read := 0
+	for name, template := range corpusTemplates(t) {
+		attributesRead(template.raw, func(id, attribute string) {
+			kind, isText := template.Resources[id].Type.(string)
+			resourceType, found := Lookup(kind)
+			if !isText || !found {
+				return
+			}
+			read++
+			if !resourceType.IsAttribute(attribute) {
+				t.Errorf("%s: %s (%s) has no attribute %s; meant %q?", name, id, kind, attribute, resourceType.SuggestAttribute(attribute))
+			}
+		})
+	}
+	if read < 1000 {
+		t.Errorf("only %d reads were checked", read)
 	}
 }

@@ -142,6 +142,8 @@ func TestIdentifiersAttributesAndRef(t *testing.T) {
 		{"AWS::CloudFront::Distribution", "Id", "Id", "DomainName"},
 		{"AWS::ElasticLoadBalancingV2::LoadBalancer", "LoadBalancerArn", "LoadBalancerArn", "DNSName CanonicalHostedZoneID"},
 		{"AWS::StepFunctions::StateMachine", "Arn", "Arn", "Name"},
+		{"AWS::ServiceCatalog::CloudFormationProvisionedProduct", "ProvisionedProductId", "ProvisionedProductId", "RecordId Outputs.Any"},
+		{"AWS::SSM::Parameter", "Name", "Name", "Type Value Description"},
 		{"AWS::CloudFormation::WaitCondition", "Id", "Id", "Data"},
 		{"AWS::CloudFormation::Stack", "StackId", "StackId", "Outputs.Anything"},
 		{"Custom::Anything", "", "Id", "Whatever.Its.Handler.Returns"},
@@ -150,11 +152,7 @@ func TestIdentifiersAttributesAndRef(t *testing.T) {
 		if identifier := strings.Join(got.PrimaryIdentifier, "|"); identifier != fact.identifier {
 			t.Errorf("%s: identifier %s, want %s", fact.name, identifier, fact.identifier)
 		}
-		ref := got.RefProperty
-		if len(got.RefIdentifier) > 0 {
-			ref = strings.Join(got.RefIdentifier, "|")
-		}
-		if ref != fact.ref {
+		if ref := strings.Join(got.RefPaths(), "|"); ref != fact.ref {
 			t.Errorf("%s: Ref %s, want %s", fact.name, ref, fact.ref)
 		}
 		for _, attribute := range strings.Fields(fact.attributes) {
@@ -271,5 +269,12 @@ func TestAtResolvesDefinitionsListsMapsAndAlternatives(t *testing.T) {
 	}
 	if !mustLookup(t, "AWS::SQS::Queue").At([]string{"Tags"}).Unordered {
 		t.Error("the order of tags is said to matter")
+	}
+	keys := mustLookup(t, "AWS::DynamoDB::Table").At([]string{"KeySchema"})
+	if list := keys.Of(KindList); keys.Kind != KindUnion || list == nil || list.Elem.Kind != KindObject || keys.Of(KindMap) != nil {
+		t.Errorf("the key schema's list: %+v", list)
+	}
+	if (*Property)(nil).Of(KindList) != nil {
+		t.Error("nothing has a list")
 	}
 }

@@ -105,6 +105,29 @@ func (t *Type) below(p *Property, path []string) *Property {
 	return nil
 }
 
+// Of is the property itself or its first alternative that has the kind, nil when there is none:
+// t.At(path).Of(KindList) describes the list that a value turned out to be. A nil property gives nil.
+func (p *Property) Of(kind PropertyKind) *Property {
+	if p == nil || p.Kind == kind {
+		return p
+	}
+	for _, alternative := range p.Alternatives {
+		if found := alternative.Of(kind); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// RefPaths are the properties or attributes whose values, joined with "|", Ref returns. Empty when no source
+// says (Ref is then the physical id).
+func (t *Type) RefPaths() []string {
+	if t.RefProperty != "" {
+		return []string{t.RefProperty}
+	}
+	return t.RefIdentifier
+}
+
 func isIndex(element string) bool {
 	return element != "" && strings.Trim(element, "0123456789") == ""
 }
@@ -113,19 +136,22 @@ func isIndex(element string) bool {
 func (t *Type) IsAttribute(name string) bool { return t.Attribute(name) != nil }
 
 // Attribute describes what Fn::GetAtt of name returns, nil for an unknown attribute. Members of an attribute
-// that is an object are reached by dots, as are the outputs of a nested stack ("Outputs.VpcId"); every attribute
-// of a custom resource exists, as its handler decides.
+// that is an object are reached by dots, as are the outputs of a nested stack or a provisioned product ("Outputs.VpcId"); every attribute
+// of a custom resource exists, as its handler decides, and of a type that a transform replaces.
 func (t *Type) Attribute(name string) *Property {
 	if p := t.Attributes[name]; p != nil {
 		return p
 	}
-	if t.Name == customResource || strings.HasPrefix(t.Name, customPrefix) {
+	if t.Name == customResource || strings.HasPrefix(t.Name, customPrefix) || t.Transform != "" {
 		return &Property{Kind: KindJSON}
 	}
-	if output, found := strings.CutPrefix(name, "Outputs."); found && t.Name == nestedStack && output != "" {
+	if output, found := strings.CutPrefix(name, "Outputs."); found && (t.Name == nestedStack || t.Name == provisionedProduct) && output != "" {
 		return &Property{Kind: KindString}
 	}
 	segments := strings.Split(name, ".")
+	if p := t.Properties[segments[0]]; p != nil && t.PropertiesReadable {
+		return t.below(p, segments[1:])
+	}
 	for n := len(segments) - 1; n > 0; n-- {
 		p := t.Attributes[strings.Join(segments[:n], ".")]
 		if p == nil {

@@ -72,6 +72,8 @@ type Type struct {
 	Definitions map[string]*Definition `json:"d,omitempty"`
 	// Attributes are what Fn::GetAtt can read: dotted names.
 	Attributes map[string]*Property `json:"at,omitempty"`
+	// PropertiesReadable: Fn::GetAtt can read every property, too.
+	PropertiesReadable bool `json:"pr,omitempty"`
 	// PrimaryIdentifier lists the paths whose values, joined with "|", are Cloud Control's identifier.
 	PrimaryIdentifier []string `json:"pi,omitempty"`
 	// AdditionalIdentifiers are other paths that identify a resource.
@@ -100,6 +102,9 @@ type Type struct {
 	// ARN is the service specification's template of the resource's ARN:
 	// "arn:${Partition}:sqs:${Region}:${Account}:${QueueName}".
 	ARN string `json:"arn,omitempty"`
+	// Transform is the macro that replaces the type before anything is deployed: "AWS::Serverless-2016-10-31". Such a
+	// type is open and has any attribute.
+	Transform string `json:"tf,omitempty"`
 	// TagProperty is the property that holds the tags, "" when the type can't be tagged.
 	TagProperty string `json:"tg,omitempty"`
 }

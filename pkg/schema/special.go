@@ -7,6 +7,8 @@ const (
 	customPrefix   = "Custom::"
 	nestedStack    = "AWS::CloudFormation::Stack"
 	cdkMetadata    = "AWS::CDK::Metadata"
+
+	provisionedProduct = "AWS::ServiceCatalog::CloudFormationProvisionedProduct"
 )
 
 // special describes the types whose behaviour is CloudFormation's own rather than a service's, so that no source

@@ -100,7 +100,8 @@ func (v *validator) object(def *Definition, value map[string]any, path []string)
 		switch {
 		case p != nil:
 			v.value(p, value[name], at)
-		case def.Open || strings.HasPrefix(name, "Fn::Transform"):
+		case def.Open || name == "Fn::Transform" || strings.HasPrefix(name, "Fn::ForEach::"):
+			// Macros and loops stand beside the properties that they add.
 		case len(path) == 0 && slices.Contains(v.t.ReadOnly, name):
 			v.report(at, ProblemReadOnly, "", "%s is set by AWS and can't be given", name)
 		default:

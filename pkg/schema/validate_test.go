@@ -56,6 +56,7 @@ func TestValidate(t *testing.T) {
 		{"an enum", "AWS::S3::Bucket", `{"AccessControl":"private"}`, lenient, "AccessControl enum Private"},
 		{"values that are not known yet", "AWS::SQS::Queue", `{"DelaySeconds":{"Ref":"P"},"Tags":{"Fn::If":["C",[],[]]},"RedrivePolicy":{"deadLetterTargetArn":{"Fn::GetAtt":["D","Arn"]}}}`, lenient, ""},
 		{"properties that are not known yet", "AWS::Lambda::Function", `{"Fn::Transform":{"Name":"AWS::Include"}}`, lenient, ""},
+		{"a loop beside properties", "AWS::SQS::Queue", `{"QueueName":"q","Fn::ForEach::L":["x",["A"],{}]}`, lenient, ""},
 		{"without a caller's notion of them", "AWS::SQS::Queue", `{"DelaySeconds":{"Ref":"P"}}`, Options{}, "DelaySeconds type"},
 		{"a dynamic reference", "AWS::RDS::DBInstance", `{"AllocatedStorage":"{{resolve:ssm:size}}","Port":"{{resolve:ssm:port}}","MonitoringInterval":"{{resolve:ssm:i}}"}`, Options{}, ""},
 		{"a map's values", "AWS::ECS::TaskDefinition", `{"ContainerDefinitions":[{"Name":"a","Image":"b","LogConfiguration":{"LogDriver":"awslogs","Options":{"a":1,"b":["x"]}}}]}`, lenient, "ContainerDefinitions/0/LogConfiguration/Options/b type"},

@@ -31,7 +31,9 @@ const testSpec = `{"schema":{
        "Handle":{"type":{"type":"string"},"relationshipRefs":[{"cloudFormationType":"AWS::Test::Handle","propertyName":"Arn"}]}}},
     {"$id":"2","cloudFormationType":"AWS::Test::Old","attributes":{},"properties":{
        "Tags":{"type":{"type":"array","element":{"type":"tag"}},"causesReplacement":"maybe"},
-       "Self":{"type":{"type":"ref","reference":{"$ref":"10"}}}}}]},
+       "Self":{"type":{"type":"ref","reference":{"$ref":"10"}}}}},
+    {"$id":"3","cloudFormationType":"AWS::Test::Macro","cloudFormationTransform":"AWS::Test-1","attributes":{},"properties":{
+       "Needed":{"required":true,"type":{"type":"array","element":{"type":"tag"}}}}}]},
   "typeDefinition":{"entities":[
     {"$id":"9","name":"Rule","properties":{"Port":{"type":{"type":"integer"},"causesReplacement":"yes"},"Inner":{"type":{"type":"ref","reference":{"$ref":"10"}}}}},
     {"$id":"10","name":"Loop","properties":{"Again":{"type":{"type":"ref","reference":{"$ref":"10"}}}}}]}}}`
@@ -84,6 +86,7 @@ func sources(t *testing.T) string {
 	var wheel bytes.Buffer
 	archive := zip.NewWriter(&wheel)
 	for name, content := range map[string]string{
+		"cfnlint/schema/_getatts.py":                          "_all_property_types = [\n    \"AWS::Test::Legacy\",\n]\n",
 		"cfn_lint-1.2.3.dist-info/METADATA":                   "Name: cfn-lint",
 		"cfnlint/data/schemas/version.json":                   `{"schema_date":"2026-01-02T03:04:05Z"}`,
 		"cfnlint/data/schemas/providers/us-east-1.json":       `{"AWS::Test::Thing":"aa","AWS::Test::Legacy":"bb"}`,
@@ -141,7 +144,7 @@ func generate(t *testing.T) *schema.Index {
 
 func TestMerge(t *testing.T) {
 	index := generate(t)
-	if names := index.Names(); !slices.Equal(names, []string{"AWS::Test::Legacy", "AWS::Test::Old", "AWS::Test::Thing"}) {
+	if names := index.Names(); !slices.Equal(names, []string{"AWS::Test::Legacy", "AWS::Test::Macro", "AWS::Test::Old", "AWS::Test::Thing"}) {
 		t.Fatalf("types %v", names)
 	}
 	if got := index.Sources(); got != (schema.SourceVersions{ServiceSpec: "9.8.7", CfnLint: "1.2.3", SchemaDate: "2026-01-02T03:04:05Z", Region: "us-east-1"}) {
@@ -167,6 +170,7 @@ func TestMerge(t *testing.T) {
 		"a property of one source is kept":      at("Rules/0/Note").Kind == schema.KindString && at("Extra").Kind == schema.KindUnion,
 		"a map":                                 at("Free").Kind == schema.KindMap && at("Free/x").Kind == schema.KindBoolean,
 		"relations":                             at("Handle").RelationType == "AWS::Test::Handle" && at("Handle").RelationProperty == "Arn",
+		"a property is no attribute":            !thing.IsAttribute("Name"),
 		"what AWS sets is no property":          thing.Properties["Id"] == nil && thing.IsAttribute("Id") && thing.IsAttribute("State.Phase") && thing.IsAttribute("Arn"),
 		"Ref is the spec's":                     thing.RefProperty == "Name" && slices.Equal(thing.PrimaryIdentifier, []string{"Id"}),
 		"paths get their list element":          slices.Equal(thing.CreateOnly, []string{"Rules/*/Note", "Name"}),
@@ -184,8 +188,12 @@ func TestMerge(t *testing.T) {
 		}
 	}
 	legacy, _ := index.Lookup("AWS::Test::Legacy")
-	if legacy.Provisionable || legacy.RefProperty != "Id" || !legacy.Open {
+	if legacy.Provisionable || legacy.RefProperty != "Id" || !legacy.Open || !legacy.IsAttribute("A") {
 		t.Errorf("a type without a read handler: %+v", legacy)
+	}
+	macro, _ := index.Lookup("AWS::Test::Macro")
+	if tag := macro.Definitions["Tag"]; !macro.Open || len(macro.Required) > 0 || !tag.Open || len(tag.Required) > 0 {
+		t.Errorf("a type that a transform replaces is closed: %+v", macro)
 	}
 	old, _ := index.Lookup("AWS::Test::Old")
 	if old.Provisionable || !old.Stateful || old.Replacement([]string{"Tags", "0", "Key"}) != schema.ReplaceMaybe ||

@@ -53,8 +53,21 @@ func mergeType(name string, spec *serviceSpec, reg *registry, stats *statistics)
 		}
 	}
 	t.Stateful = t.Stateful || reg.stateful[name]
+	t.PropertiesReadable = reg.readable[name]
 	t.Definitions = m.out
+	if t.Transform != "" {
+		loosen(t)
+	}
 	return t
+}
+
+// loosen opens a type that a transform replaces before anything is deployed (AWS::Serverless::*): the service
+// specification's copy of its schema is old, and the transform checks it anyway.
+func loosen(t *schema.Type) {
+	t.Open, t.Required = true, nil
+	for _, def := range t.Definitions {
+		def.Open, def.Required = true, nil
+	}
 }
 
 func (m *merger) registryFacts(t *schema.Type) {
@@ -79,7 +92,7 @@ func (m *merger) registryFacts(t *schema.Type) {
 }
 
 func (m *merger) specFacts(t *schema.Type, s *specResource) {
-	t.ARN, t.Stateful = s.ARNTemplate, s.Stateful
+	t.ARN, t.Stateful, t.Transform = s.ARNTemplate, s.Stateful, s.Transform
 	if len(t.PrimaryIdentifier) == 0 {
 		t.PrimaryIdentifier = s.PrimaryIdentifier
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 )
@@ -18,6 +19,8 @@ type registry struct {
 	types   map[string]*regType
 	// stateful are the types of cfn-lint's AdditionalSpecs/StatefulResources.json.
 	stateful map[string]bool
+	// readable are the types whose every property Fn::GetAtt can read, as cfn-lint's schema/_getatts.py lists them.
+	readable map[string]bool
 }
 
 // regType is a resource type schema:
@@ -130,6 +133,9 @@ func readRegistry(file, region string) (*registry, error) {
 		return nil
 	}
 	r := &registry{types: map[string]*regType{}, stateful: map[string]bool{}}
+	if r.readable, err = readable(wheel); err != nil {
+		return nil, err
+	}
 	for _, f := range wheel.File {
 		if dir := path.Dir(f.Name); path.Base(f.Name) == "METADATA" && strings.HasSuffix(dir, ".dist-info") {
 			r.version = strings.TrimPrefix(strings.TrimSuffix(dir, ".dist-info"), "cfn_lint-")
@@ -159,6 +165,32 @@ func readRegistry(file, region string) (*registry, error) {
 		return nil, errors.New("the wheel holds no version or no schemas: has its layout changed?")
 	}
 	return r, nil
+}
+
+// readable finds the list of cfn-lint's that no schema states, in the one Python file that has it.
+func readable(wheel *zip.ReadCloser) (map[string]bool, error) {
+	const file = "cfnlint/schema/_getatts.py"
+	f, err := wheel.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s (has the wheel's layout changed?): %w", file, err)
+	}
+	defer f.Close()
+	source, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	_, list, found := strings.Cut(string(source), "_all_property_types = [")
+	list, _, closed := strings.Cut(list, "]")
+	if !found || !closed {
+		return nil, fmt.Errorf("%s has no list _all_property_types any more", file)
+	}
+	types := map[string]bool{}
+	for _, item := range strings.Split(list, ",") {
+		if name := strings.Trim(item, " \n\"'"); strings.HasPrefix(name, "AWS::") {
+			types[name] = true
+		}
+	}
+	return types, nil
 }
 
 // resolve follows local references; nil stays nil, an unknown reference becomes nil (any JSON).

@@ -27,6 +27,7 @@ type specResource struct {
 	Attributes         map[string]*specProperty `json:"attributes"`
 	ARNTemplate        string                   `json:"arnTemplate"`
 	Stateful           bool                     `json:"isStateful"`
+	Transform          string                   `json:"cloudFormationTransform"`
 	Tags               struct {
 		Property string `json:"tagPropertyName"`
 	} `json:"tagInformation"`
