@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/sandbox"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
@@ -29,8 +29,8 @@ type fakePlane struct {
 	Runs   []runlog.Header `json:"runs"`
 	Events []runlog.Event  `json:"events"`
 	// Objects are the files of the state store.
-	Objects map[string]string    `json:"objects"`
-	Sandbox []views.SandboxEntry `json:"sandbox"`
+	Objects map[string]string  `json:"objects"`
+	Sandbox []sandbox.Resource `json:"sandbox"`
 	// SubmitError refuses every submission.
 	SubmitError *diag.Diagnostic `json:"submitError"`
 
@@ -108,8 +108,6 @@ func (f *fakePlane) Log() runlog.Store { return fakeLog{plane: f} }
 func (f *fakePlane) States() *state.Store { return &state.Store{Objects: fakeObjects{f.Objects}} }
 
 func (f *fakePlane) Close() error { f.closed = true; return nil }
-
-func (f *fakePlane) Simulation() simulation { return fakeSimulation{f} }
 
 // fakeLog is the part of a run log that commands read.
 type fakeLog struct {
@@ -200,14 +198,28 @@ func (o fakeObjects) List(_ context.Context, prefix string) ([]objectstore.Info,
 
 type fakeSimulation struct{ plane *fakePlane }
 
-func (s fakeSimulation) List(context.Context) ([]views.SandboxEntry, error) {
-	return s.plane.Sandbox, nil
+func (s fakeSimulation) List(_ context.Context, f sandbox.Filter) ([]sandbox.Resource, error) {
+	var list []sandbox.Resource
+	for _, r := range s.plane.Sandbox {
+		if (f.Type == "" || f.Type == r.Type) && (f.Identifier == "" || f.Identifier == r.Identifier) && (f.Region == "" || f.Region == r.Region) {
+			list = append(list, r)
+		}
+	}
+	return list, nil
 }
 
-func (s fakeSimulation) Reset(context.Context) (int, error) { return len(s.plane.Sandbox), nil }
+func (s fakeSimulation) Reset(context.Context) error {
+	s.plane.Sandbox = nil
+	return nil
+}
+
+// fakeSimulationOf stands in for simulationOf.
+func fakeSimulationOf(p Plane) (simulation, bool) {
+	f, ok := p.(*fakePlane)
+	return fakeSimulation{f}, ok
+}
 
 var (
 	_ Plane             = (*fakePlane)(nil)
-	_ simulated         = (*fakePlane)(nil)
 	_ objectstore.Store = fakeObjects{}
 )

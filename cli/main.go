@@ -33,6 +33,8 @@ func main() {
 		getenv:  os.Getenv,
 		clock:   clock.Real{},
 		open:    openPlane,
+
+		simulation: simulationOf,
 	}
 	ctx, stop := interruptible(context.Background())
 	code := execute(ctx, env, os.Args[1:])
@@ -46,6 +48,8 @@ type environment struct {
 	getenv  func(string) string
 	clock   clock.Clock
 	open    func(context.Context, globalFlags) (Plane, error)
+
+	simulation func(Plane) (simulation, bool)
 }
 
 // errInterrupted is the cause of a context that Ctrl-C has ended.

@@ -7,18 +7,38 @@ import (
 
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/sandbox"
 )
 
 // simulation is what the sandbox commands need of the simulated AWS.
 type simulation interface {
-	// List returns every resource that lives there.
-	List(ctx context.Context) ([]views.SandboxEntry, error)
-	// Reset empties it and returns how many resources there were.
-	Reset(ctx context.Context) (int, error)
+	List(ctx context.Context, f sandbox.Filter) ([]sandbox.Resource, error)
+	Reset(ctx context.Context) error
 }
 
-// simulated is a Plane whose AWS is simulated.
-type simulated interface{ Simulation() simulation }
+var _ simulation = (*sandbox.Sandbox)(nil)
+
+// simulationOf returns what a plane deploys to, if that is simulated.
+func simulationOf(p Plane) (simulation, bool) {
+	s, ok := p.(interface{ Sandbox() *sandbox.Sandbox })
+	if !ok {
+		return nil, false
+	}
+	return s.Sandbox(), true
+}
+
+// sandboxEntries are resources as they are printed.
+func sandboxEntries(list []sandbox.Resource) []views.SandboxEntry {
+	entries := []views.SandboxEntry{}
+	for _, r := range list {
+		e := views.SandboxEntry{Identifier: r.Identifier, Type: r.Type, Account: r.Account, Region: r.Region, Properties: r.Properties}
+		if e.Properties == nil {
+			e.Properties = map[string]any{}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
 
 func newSandbox(env *environment, global *globalFlags) *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,17 +55,17 @@ func newSandbox(env *environment, global *globalFlags) *cobra.Command {
 }
 
 // withSimulation opens the simulated AWS. There is only one, so --local goes without saying.
-func (env *environment) withSimulation(ctx context.Context, global *globalFlags, f func(Plane, simulation) error) error {
+func (env *environment) withSimulation(ctx context.Context, global *globalFlags, f func(simulation) error) error {
 	g := *global
 	g.Local = true
 	if err := g.check(env.getenv); err != nil {
 		return err
 	}
 	return env.withPlane(ctx, &g, func(plane Plane) error {
-		s, ok := plane.(simulated)
+		s, ok := env.simulation(plane)
 		if !ok {
 			return diag.Errorf("the simulated AWS can't be looked into", "what was opened is not simulated")
 		}
-		return f(plane, s.Simulation())
+		return f(s)
 	})
 }

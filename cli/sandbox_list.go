@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-cdk/slipway/cli/views"
+	"github.com/slipway-cdk/slipway/pkg/sandbox"
 )
 
 func newSandboxList(env *environment, global *globalFlags) *cobra.Command {
@@ -17,18 +18,15 @@ func newSandboxList(env *environment, global *globalFlags) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return env.withSimulation(ctx, global, func(_ Plane, sim simulation) error {
-				list, err := sim.List(ctx)
+			return env.withSimulation(ctx, global, func(sim simulation) error {
+				list, err := sim.List(ctx, sandbox.Filter{})
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					if list == nil {
-						list = []views.SandboxEntry{}
-					}
-					return views.WriteJSON(env.streams.Out, list)
+					return views.WriteJSON(env.streams.Out, sandboxEntries(list))
 				}
-				env.streams.SandboxTable(list)
+				env.streams.SandboxTable(sandboxEntries(list))
 				return nil
 			})
 		},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/sandbox"
 )
 
 func newSandboxReset(env *environment, global *globalFlags) *cobra.Command {
@@ -19,7 +20,7 @@ stacks stay as they are.`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return env.withSimulation(ctx, global, func(_ Plane, sim simulation) error {
+			return env.withSimulation(ctx, global, func(sim simulation) error {
 				if !yes {
 					if !env.streams.InTerminal {
 						return diag.Diagnostics{{
@@ -37,14 +38,17 @@ stacks stay as they are.`,
 						return diag.Errorf("nothing was removed", "the reset was not approved")
 					}
 				}
-				n, err := sim.Reset(ctx)
+				list, err := sim.List(ctx, sandbox.Filter{})
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return views.WriteJSON(env.streams.Out, map[string]int{"removed": n})
+				if err := sim.Reset(ctx); err != nil {
+					return err
 				}
-				env.streams.Text("Removed %d resources.", n)
+				if asJSON {
+					return views.WriteJSON(env.streams.Out, map[string]int{"removed": len(list)})
+				}
+				env.streams.Text("The simulated AWS is empty. Resources removed: %d.", len(list))
 				return nil
 			})
 		},

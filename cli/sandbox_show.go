@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/sandbox"
 )
 
 func newSandboxShow(env *environment, global *globalFlags) *cobra.Command {
@@ -26,21 +27,32 @@ func newSandboxShow(env *environment, global *globalFlags) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return env.withSimulation(ctx, global, func(_ Plane, sim simulation) error {
-				list, err := sim.List(ctx)
+			return env.withSimulation(ctx, global, func(sim simulation) error {
+				region := ""
+				if cmd.Flags().Changed("region") {
+					region = global.Region
+				}
+				list, err := sim.List(ctx, sandbox.Filter{Region: region, Type: args[0], Identifier: args[1]})
 				if err != nil {
 					return err
 				}
-				for _, e := range list {
-					if e.Type == args[0] && e.Identifier == args[1] {
-						return views.WriteJSON(env.streams.Out, e)
-					}
+				switch len(list) {
+				case 1:
+					return views.WriteJSON(env.streams.Out, sandboxEntries(list)[0])
+				case 0:
+					return diag.Diagnostics{{
+						Severity: diag.Error,
+						Summary:  fmt.Sprintf("no %s %q in the simulated AWS", args[0], args[1]),
+						Next:     "`slipway sandbox list` shows what is there.",
+					}}
+				default:
+					return diag.Diagnostics{{
+						Severity: diag.Error,
+						Summary:  fmt.Sprintf("%d resources are called %q in the simulated AWS", len(list), args[1]),
+						Detail:   "an identifier is unique in one account and region only",
+						Next:     "Say which region with --region; `slipway sandbox list --json` shows all.",
+					}}
 				}
-				return diag.Diagnostics{{
-					Severity: diag.Error,
-					Summary:  fmt.Sprintf("no %s %q in the simulated AWS", args[0], args[1]),
-					Next:     "`slipway sandbox list` shows what is there.",
-				}}
 			})
 		},
 	}

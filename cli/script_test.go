@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 					}
 					return f, err
 				},
+				simulation: fakeSimulationOf,
 			}
 			ctx, stop := interruptible(context.Background())
 			code := execute(ctx, env, os.Args[1:])

@@ -33,6 +33,9 @@ type Live struct {
 	now     time.Time
 }
 
+// verbWidth is the width of the longest verb, "publishing".
+const verbWidth = 10
+
 // spinner is in ASCII: every terminal font has it and it is one column wide everywhere.
 var spinner = [...]string{"|", "/", "-", `\`}
 
@@ -73,7 +76,7 @@ func (l *Live) Failures() []runlog.Event { return l.p.failures }
 // finished lays out one line that stays. The name and the time come first: a narrow terminal cuts the rest.
 func (l *Live) finished(ln line) string {
 	mark, paint := l.style(ln.tone)
-	parts := []string{paint(mark + " " + pad(ln.verb, 9)), ln.name}
+	parts := []string{paint(mark + " " + pad(ln.verb, verbWidth)), ln.name}
 	if ln.took != "" {
 		parts = append(parts, l.palette.dim(ln.took))
 	}
@@ -106,14 +109,14 @@ func (l *Live) block(width, height int) []string {
 	flights := l.p.flights()
 	ended, total := l.p.counts()
 
-	head := fmt.Sprintf("%s %s  %d/%d done, %d in flight", spinner[l.spin%len(spinner)], l.title, ended, total, len(flights))
+	head := fmt.Sprintf("%s %d/%d done, %d in flight", spinner[l.spin%len(spinner)], ended, total, len(flights))
 	if n := len(l.p.failures); n > 0 {
 		head += ", " + l.palette.red(fmt.Sprintf("%d failed", n))
 	}
 	if l.p.rollingBack() {
 		head += ", " + l.palette.yellow("rolling back")
 	}
-	head += "  " + Elapsed(l.now.Sub(l.p.started))
+	head += ", " + Elapsed(l.now.Sub(l.p.started)) + "  " + Clean(l.title)
 	lines := []string{l.palette.bold(head)}
 
 	room := rows - 1
@@ -125,9 +128,9 @@ func (l *Live) block(width, height int) []string {
 	for _, f := range shown {
 		name = max(name, ansi.StringWidth(f.name))
 	}
-	name = min(name, max(10, width/2))
+	name = min(name, max(10, width/2)) // the rest of the line stays legible beside a very long name
 	for _, f := range shown {
-		text := fmt.Sprintf("  %s  %s  %s", pad(f.verb, 9), pad(fit(f.name, name), name), l.palette.dim(pad(Elapsed(l.now.Sub(f.since)), 7)))
+		text := fmt.Sprintf("  %s  %s  %s", l.palette.dim(pad(Elapsed(l.now.Sub(f.since)), 7)), pad(f.verb, verbWidth), pad(fit(f.name, name), name))
 		if f.message != "" {
 			text += "  " + f.message
 		}

@@ -32,7 +32,10 @@ const maxValueLines = 30
 
 // PlanCounts says how many resources a plan would touch, by action.
 type PlanCounts struct {
-	Create, Update, Replace, Delete, Record, Unchanged, Outputs int
+	Create, Update, Replace, Delete int
+	// Retain counts resources that leave the record and stay in AWS; Record changes of the record alone.
+	Retain, Record     int
+	Unchanged, Outputs int
 }
 
 // CountPlan counts the changes of all views.
@@ -50,7 +53,11 @@ func CountPlan(list []plan.StackView) PlanCounts {
 			case diff.ActionReplace:
 				c.Replace++
 			case diff.ActionDelete:
-				c.Delete++
+				if ch.Retain {
+					c.Retain++
+				} else {
+					c.Delete++
+				}
 			case diff.ActionNone:
 				if !ch.RecordOnly {
 					continue
@@ -76,11 +83,8 @@ func outputDiffers(o diff.OutputChange, resourceChanges int) bool {
 
 // Any reports whether the plan changes anything at all, records and outputs included.
 func (c PlanCounts) Any() bool {
-	return c.Create+c.Update+c.Replace+c.Delete+c.Record+c.Outputs > 0
+	return c.Create+c.Update+c.Replace+c.Delete+c.Retain+c.Record+c.Outputs > 0
 }
-
-// Operations is the number of resources that a call to AWS is made for.
-func (c PlanCounts) Operations() int { return c.Create + c.Update + c.Replace + c.Delete }
 
 // String writes the counts as a sentence without its stop.
 func (c PlanCounts) String() string {
@@ -97,6 +101,7 @@ func (c PlanCounts) String() string {
 	add(c.Update, "to update")
 	add(c.Replace, "to replace")
 	add(c.Delete, "to delete")
+	add(c.Retain, "to leave in AWS")
 	add(c.Record, "in the record only")
 	if c.Outputs > 0 {
 		parts = append(parts, plural(c.Outputs, "output")+" to change")

@@ -140,6 +140,8 @@ func (s *Streams) Record(e StateEntry, resources []RecordResource, outputs map[s
 type SandboxEntry struct {
 	Identifier string         `json:"identifier"`
 	Type       string         `json:"type"`
+	Account    string         `json:"account,omitempty"`
+	Region     string         `json:"region,omitempty"`
 	Properties map[string]any `json:"properties"`
 }
 
@@ -151,9 +153,9 @@ func (s *Streams) SandboxTable(list []SandboxEntry) {
 	}
 	var rows [][]string
 	for _, e := range list {
-		rows = append(rows, []string{e.Type, e.Identifier})
+		rows = append(rows, []string{e.Type, e.Identifier, e.Region})
 	}
-	s.table([]string{"type", "identifier"}, rows)
+	s.table([]string{"type", "identifier", "region"}, rows)
 }
 
 // EventEntry is an event in the output of events: logicalId is always there, empty for what concerns the
