@@ -139,7 +139,7 @@ func (l *loader) connections(where string, sc scope) {
 			ends = true
 		}
 		for _, t := range s.targets() {
-			if sc.states[t.name] == nil {
+			if t.name != "" && sc.states[t.name] == nil {
 				l.refuse(s.name, "%s names state %q, which does not exist", t.field, t.name)
 			}
 			queue = append(queue, t.name)

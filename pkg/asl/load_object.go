@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -20,7 +21,7 @@ type object struct {
 func (l *loader) object(state, what string, v any) *object {
 	members, ok := v.(map[string]any)
 	if !ok {
-		l.refuse(state, "%s must be an object", what)
+		l.refuse(state, "%s must be an object", cmp.Or(what, "it"))
 	}
 	return &object{l: l, state: state, what: what, members: members, read: map[string]bool{}}
 }

@@ -208,7 +208,13 @@ func (l *loader) condition(rule *object) condition {
 		one.done()
 		return c
 	}
-	variable, _ := l.path(rule.state, rule.field("Variable"), rule.needText("Variable"), true)
+	if rule.members == nil {
+		return nil
+	}
+	var variable path
+	if text := rule.needText("Variable"); text != "" {
+		variable, _ = l.path(rule.state, rule.field("Variable"), text, true)
+	}
 	var found condition
 	for _, operator := range slices.Sorted(maps.Keys(rule.members)) {
 		if operator == "IsPresent" {
