@@ -29,7 +29,8 @@ type ExportsIndex struct {
 
 // Export is one output and the stack that it is of.
 type Export struct {
-	Value          any                        `json:"value"`
+	// Value is nil where the producer could not resolve the output: cdkd then writes no value.
+	Value          any                        `json:"value,omitzero"`
 	ProducerStack  string                     `json:"producerStack"`
 	ProducerRegion string                     `json:"producerRegion"`
 	Extra          map[string]json.RawMessage `json:"-"`

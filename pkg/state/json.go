@@ -99,6 +99,11 @@ func without(all map[string]json.RawMessage, known map[string]bool) map[string]j
 		if extra == nil {
 			extra = map[string]json.RawMessage{}
 		}
+		// value has been parsed before, so it is valid.
+		var line bytes.Buffer
+		if json.Compact(&line, value) == nil {
+			value = line.Bytes()
+		}
 		extra[name] = value
 	}
 	return extra
