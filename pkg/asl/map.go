@@ -110,12 +110,19 @@ func (its *iterations) run(items []any) error {
 
 // fail keeps the first failure and ends the other iterations.
 func (its *iterations) fail(err error) {
+	its.isFirst(err)
+	its.cancel(errSibling)
+}
+
+// isFirst keeps err if nothing has failed before, and says so.
+func (its *iterations) isFirst(err error) bool {
 	its.mu.Lock()
 	defer its.mu.Unlock()
-	if its.failed == nil {
-		its.failed = err
-		its.cancel(errSibling)
+	if its.failed != nil {
+		return false
 	}
+	its.failed = err
+	return true
 }
 
 // iterate runs one iteration and returns the event of its success.
@@ -134,11 +141,11 @@ func (its *iterations) iterate(it item, last int64, details *MapIterationDetails
 		its.last = max(its.last, end)
 		its.mu.Unlock()
 		return end, nil
-	case errors.As(err, &f):
+	case errors.As(err, &f) && its.isFirst(err):
 		if _, e := v.run.add(last, Event{Type: MapIterationFailed, MapIterationFailed: details}); e != nil {
 			return 0, e
 		}
-	case errors.Is(err, errSibling):
+	case f != nil || errors.Is(err, errSibling):
 		if _, e := v.run.add(last, Event{Type: MapIterationAborted, MapIterationAborted: details}); e != nil {
 			return 0, e
 		}

@@ -134,7 +134,7 @@ func started(x Execution) map[string]any {
 }
 
 // startExecutionSync starts another execution and waits for its end. When the task ends before, by timeout or because
-// its own execution ends, the other execution is stopped.
+// its own execution ends, the other execution is stopped: nobody would take its result.
 func (v *visit) startExecutionSync(of TaskDetails, arguments map[string]any) (any, error) {
 	child, err := v.startExecution(arguments)
 	if err != nil {
@@ -144,29 +144,33 @@ func (v *visit) startExecutionSync(of TaskDetails, arguments map[string]any) (an
 	if err != nil {
 		return nil, err
 	}
-	if err := v.add(Event{Type: TaskSubmitted, TaskSubmitted: &TaskOutputDetails{TaskDetails: of, Output: submitted.text}}); err != nil {
-		return nil, err
-	}
 	e := v.run.e
 	ctx, release := newDeadline(v.ctx, e.timers, v.state.timeout)
 	defer release()
-	ended, err := e.Wait(ctx, child.ARN)
-	if err != nil {
-		if e.base.Err() != nil {
-			return nil, ErrClosed
+	err = v.add(Event{Type: TaskSubmitted, TaskSubmitted: &TaskOutputDetails{TaskDetails: of, Output: submitted.text}})
+	if err == nil {
+		var ended Execution
+		if ended, err = e.Wait(ctx, child.ARN); err == nil {
+			return described(ended)
 		}
-		if ctx.Err() == nil {
-			return nil, serviceFailure(err)
-		}
-		if _, err := e.Stop(e.base, child.ARN, "", ""); err != nil && e.base.Err() == nil {
-			return nil, serviceFailure(err)
-		}
-		if v.ctx.Err() != nil {
-			return nil, context.Cause(v.ctx)
-		}
-		return nil, errTimedOut
 	}
-	return described(ended)
+	switch {
+	case e.base.Err() != nil:
+		return nil, ErrClosed
+	case ctx.Err() == nil && !errors.Is(err, errHistoryFull):
+		// The store does not answer. The other execution goes on, and a retry finds it.
+		return nil, serviceFailure(err)
+	}
+	if _, stopErr := e.Stop(e.base, child.ARN, "", ""); stopErr != nil && v.ctx.Err() == nil {
+		return nil, serviceFailure(stopErr)
+	}
+	switch {
+	case v.ctx.Err() != nil:
+		return nil, context.Cause(v.ctx)
+	case ctx.Err() == nil:
+		return nil, err
+	}
+	return nil, errTimedOut
 }
 
 // described is the result of startExecution.sync:2: what DescribeExecution answers, with input and output as JSON and
