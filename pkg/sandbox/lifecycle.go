@@ -39,7 +39,7 @@ func (o *operation) create() error {
 		}
 		due := o.due(opCreate, 1)
 		row.born = millis(due)
-		taken, err := row.insert(o.tx, o.t, o.s.shapes[o.typeName])
+		taken, err := row.insert(o.tx, o.t, o.s.shapes[o.typeName], o.s.relations)
 		if err != nil {
 			return err
 		}
@@ -188,18 +188,18 @@ func (o *operation) update() error {
 		return err
 	}
 	next.id, next.identifier = row.id, row.identifier
-	if err := next.reindex(o.tx, o.t); err != nil {
+	if err := next.reindex(o.tx, o.t, o.s.relations); err != nil {
 		return err
 	}
 	return o.record(row.identifier, statusSuccess, failure{}, next.model, row.id, due)
 }
 
 // reindex replaces the resource's references and adds identities.
-func (r *resourceRow) reindex(tx *tx, t *schema.Type) error {
+func (r *resourceRow) reindex(tx *tx, t *schema.Type, rel relations) error {
 	if err := tx.exec(`DELETE FROM refs WHERE resource = ?`, r.id); err != nil {
 		return err
 	}
-	return r.index(tx, t)
+	return r.index(tx, t, rel)
 }
 
 // createOnly lists the paths that can't change: the registry's, and those that the service specification adds.
@@ -345,5 +345,5 @@ func (s *Sandbox) undo(tx *tx, r requestRow) error {
 		return err
 	}
 	t, _ := s.types(r.typeName)
-	return row.reindex(tx, t)
+	return row.reindex(tx, t, s.relations)
 }

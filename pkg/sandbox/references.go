@@ -17,10 +17,12 @@ var relationsTable string
 type relations struct {
 	refuses map[string]bool // target types that can't be deleted while anything names them
 	exists  map[string]bool // "type path" of names and ARNs that are looked up
+	// unrelated are "type path" of properties that the schema wrongly relates to a type.
+	unrelated map[string]bool
 }
 
 func parseRelations(table string) (relations, error) {
-	r := relations{map[string]bool{}, map[string]bool{}}
+	r := relations{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	for n, line := range strings.Split(table, "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -31,6 +33,8 @@ func parseRelations(table string) (relations, error) {
 			r.refuses[rest] = true
 		case "exists":
 			r.exists[rest] = true
+		case "unrelated":
+			r.unrelated[rest] = true
 		default:
 			return r, fmt.Errorf("relation table, line %d: unknown verb %q", n+1, verb)
 		}
@@ -56,16 +60,17 @@ var free = regexp.MustCompile(`^(Tags?|TagList|.*Description|.*PolicyDocument|.*
 var arnPattern = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:[0-9]*:[A-Za-z0-9_./:+=,@$!|-]+`)
 
 // references lists what a model refers to.
-func references(t *schema.Type, model map[string]any) []reference {
-	w := &referenceWalk{t: t, seen: map[string]bool{}}
+func (r relations) references(t *schema.Type, model map[string]any) []reference {
+	w := &referenceWalk{t: t, unrelated: r.unrelated, seen: map[string]bool{}}
 	w.object(&t.Definition, model, "", true)
 	return w.found
 }
 
 type referenceWalk struct {
-	t     *schema.Type
-	found []reference
-	seen  map[string]bool
+	t         *schema.Type
+	unrelated map[string]bool
+	found     []reference
+	seen      map[string]bool
 }
 
 func (w *referenceWalk) object(def *schema.Definition, model map[string]any, path string, required bool) {
@@ -114,7 +119,7 @@ func (w *referenceWalk) value(p *schema.Property, v any, path string, required b
 		}
 	case string:
 		r := reference{path: path, required: required}
-		if p != nil {
+		if p != nil && !w.unrelated[w.t.Name+" "+path] {
 			r.relation, r.property = p.RelationType, p.RelationProperty
 		}
 		w.text(r, v)

@@ -86,7 +86,7 @@ func find(tx *tx, caller Caller, typeName, identifier string) (resourceRow, bool
 
 // insert stores a new resource with its claims, identities and references. claimed names the property whose name
 // another resource holds, "" when there is none; nothing is then stored.
-func (r *resourceRow) insert(tx *tx, t *schema.Type, s *shape) (claimed string, err error) {
+func (r *resourceRow) insert(tx *tx, t *schema.Type, s *shape, rel relations) (claimed string, err error) {
 	spaces := claimsOf(r, s)
 	for _, c := range spaces {
 		taken, err := tx.row(`SELECT 1 FROM claims WHERE space = ? AND name = ?`, []any{c.space, c.name}, new(int))
@@ -107,18 +107,18 @@ func (r *resourceRow) insert(tx *tx, t *schema.Type, s *shape) (claimed string, 
 			return "", err
 		}
 	}
-	return "", r.index(tx, t)
+	return "", r.index(tx, t, rel)
 }
 
 // index writes the resource's identities and references anew.
-func (r *resourceRow) index(tx *tx, t *schema.Type) error {
+func (r *resourceRow) index(tx *tx, t *schema.Type, rel relations) error {
 	for _, v := range identities(r) {
 		if err := tx.exec(`INSERT INTO identities (value, type, resource) VALUES (?, ?, ?)
 			ON CONFLICT (value) DO UPDATE SET resource = excluded.resource, type = excluded.type WHERE identities.resource IS NULL`, v, r.typeName, r.id); err != nil {
 			return err
 		}
 	}
-	for _, ref := range references(t, r.model) {
+	for _, ref := range rel.references(t, r.model) {
 		if err := tx.exec(`INSERT OR REPLACE INTO refs (value, resource, path, relation, required) VALUES (?, ?, ?, ?, ?)`,
 			ref.value, r.id, ref.path, ref.relation, ref.required); err != nil {
 			return err
@@ -185,7 +185,8 @@ func claimsOf(r *resourceRow, s *shape) []claimed {
 	return out
 }
 
-// identities are the values that can only mean this resource.
+// identities are the values that can only mean this resource: those that AWS chose. A name that a caller chose may
+// look like anything, even like an id.
 func identities(r *resourceRow) []string {
 	var out []string
 	add := func(s string) {
@@ -193,7 +194,6 @@ func identities(r *resourceRow) []string {
 			out = append(out, s)
 		}
 	}
-	add(r.identifier)
 	for _, path := range r.filled {
 		v := getString(r.model, path)
 		add(v)
@@ -276,7 +276,7 @@ func namesOf(t *schema.Type, r *resourceRow) []string {
 // dangling returns the first reference of a model to a resource that this sandbox made and that is not there: gone,
 // or still being created. What the sandbox never made is taken for infrastructure that exists outside of it.
 func (o *operation) dangling(model map[string]any) (reference, bool, error) {
-	for _, ref := range references(o.t, model) {
+	for _, ref := range o.s.relations.references(o.t, model) {
 		if !o.s.relations.mustExist(o.typeName, ref) {
 			continue
 		}
