@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -174,5 +175,33 @@ func TestTheLiveViewIsGoneBeforeTheResultIsPrinted(t *testing.T) {
 	block, result := strings.LastIndex(screen.String(), "in flight"), strings.LastIndex(screen.String(), "SUCCEEDED in")
 	if block < 0 || result < block || !strings.Contains(screen.String()[block:result], "\x1b[J") {
 		t.Errorf("the block was not erased before the result:\n%q", screen.String())
+	}
+}
+
+// lostPlane is a plane whose runs nothing carries any more.
+type lostPlane struct{ *fakePlane }
+
+func (p lostPlane) Wait(ctx context.Context, runID string) (runlog.Header, error) {
+	if runID == planRunID {
+		return p.fakePlane.Wait(ctx, runID)
+	}
+	return runlog.Header{}, errors.New("the execution was aborted")
+}
+
+func TestARunThatNothingCarriesAnyMoreIsNotFollowedForEver(t *testing.T) {
+	plane := onePlan(create)
+	plane.Runs[0].Status = runlog.StatusOpen
+	s := &session{plane: plane}
+	env := &environment{
+		streams: &views.Streams{Out: views.Stream{Writer: &s.out}, Err: views.Stream{Writer: &s.errs}},
+		getenv:  func(string) string { return "" },
+		clock:   clock.Real{},
+		open:    func(context.Context, globalFlags) (Plane, error) { return lostPlane{plane}, nil },
+	}
+	if code := execute(t.Context(), env, []string{"deploy", "Shop/Data", "--yes", "--app", "testdata/assembly", "--local"}); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	if !strings.Contains(s.errs.String(), "the execution was aborted") {
+		t.Errorf("it does not say why:\n%s", s.errs.String())
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
 
@@ -45,7 +46,7 @@ nothing, and works on a damaged record with a warning, which a deploy refuses.`,
 				if err := env.annotations(stacks, f.app); err != nil {
 					return err
 				}
-				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy})
+				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy, options: run.Options{Lenient: true}})
 				if err != nil {
 					return err
 				}

@@ -97,8 +97,13 @@ func (f *fakePlane) Submit(_ context.Context, _ *assembly.Assembly, stacks []*as
 	return f.Runs[0].RunID, nil
 }
 
+// Wait answers for plan runs. Other runs are followed; a test decides when they close.
 func (f *fakePlane) Wait(ctx context.Context, runID string) (runlog.Header, error) {
-	return f.Log().Header(ctx, runID)
+	if runID == planRunID {
+		return f.Log().Header(ctx, runID)
+	}
+	<-ctx.Done()
+	return runlog.Header{}, ctx.Err()
 }
 
 func (f *fakePlane) PlanViews(context.Context, string) ([]plan.StackView, error) { return f.Views, nil }

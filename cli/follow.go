@@ -30,7 +30,7 @@ func (env *environment) follow(ctx context.Context, plane Plane, stacks []*assem
 	if events.view != nil {
 		follower.Renderers = append(follower.Renderers, events.view)
 	}
-	root, err := follower.Follow(ctx, runID)
+	root, err := watch(ctx, plane, follower, runID)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			env.streams.Notice("Interrupted: no longer waiting for run %s.", runID)
@@ -83,6 +83,7 @@ func untoldFailures(root runlog.Header, outcomes []views.Outcome, told map[strin
 		if h.Failure != nil && told[h.RunID+" "+h.Failure.LogicalID] {
 			h.Failure = nil
 		}
+		h.Diagnostics = onlyErrors(h.Diagnostics) // its warnings were events
 		list = append(list, headerDiagnostics(h)...)
 	}
 	if len(list) == 0 && len(told) == 0 && root.Result != runlog.ResultSucceeded {
@@ -90,10 +91,40 @@ func untoldFailures(root runlog.Header, outcomes []views.Outcome, told map[strin
 		if !list.HasErrors() && root.Result != runlog.ResultPartial {
 			list = append(list, diag.Diagnostic{Severity: diag.Error, Summary: fmt.Sprintf("run %s ended as %s", root.RunID, root.Result)})
 		}
-	} else {
-		list = append(list, root.Diagnostics...)
 	}
 	return list
+}
+
+func onlyErrors(list diag.Diagnostics) diag.Diagnostics {
+	var errs diag.Diagnostics
+	for _, d := range list {
+		if d.Severity == diag.Error {
+			errs = append(errs, d)
+		}
+	}
+	return errs
+}
+
+// watch follows a run's events while the plane waits for its end. The plane knows what the run log does not
+// say: that nothing carries the run any more.
+func watch(ctx context.Context, plane Plane, follower *views.Follower, runID string) (runlog.Header, error) {
+	watching, stop := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if _, err := plane.Wait(watching, runID); err != nil {
+			stop(err)
+		}
+	}()
+	header, err := follower.Follow(watching, runID)
+	if err != nil && ctx.Err() == nil {
+		if cause := context.Cause(watching); cause != nil {
+			err = cause
+		}
+	}
+	stop(nil)
+	<-ended // the plane is closed next
+	return header, err
 }
 
 // outcomes reads how every stack's run has ended, in stack order.

@@ -33,6 +33,10 @@ const (
 	followInterval = 60 * time.Millisecond
 	// followPerRun stretches the interval when many stacks deploy at once, so that reads stay bounded.
 	followPerRun = 4 * time.Millisecond
+	// followWhole is how many events a run may have to be read as a whole at every poll, and followSweep the
+	// number of polls after which a larger one is.
+	followWhole = 256
+	followSweep = 16
 	// followPatience is how long a failing store is asked again before the follower gives up.
 	followPatience = 30 * time.Second
 )
@@ -50,14 +54,25 @@ type Follower struct {
 
 // followedRun is the reading position in one run.
 //
-// Event ids sort by wave and then by operation, so within a wave a later event may have a smaller id than one
-// already read. The position is therefore a wave, not an id: everything from the wave before the newest one
-// is read again and known ids are dropped; when a run ends it is read once more from its beginning.
+// Event ids sort by wave and then by operation, so a later event may have a smaller id than one already read:
+// within a wave, and where the planner itself ends an operation outside of any wave. Known ids are therefore
+// dropped and much is read again: a small run as a whole, of a large one the two newest waves at every poll
+// and the whole from time to time and at its end.
 type followedRun struct {
 	id     string
 	seen   map[string]bool
 	wave   int
+	polls  int
 	closed bool
+}
+
+// after is the id to read from.
+func (r *followedRun) after() string {
+	r.polls++
+	if len(r.seen) <= followWhole || r.polls%followSweep == 0 || r.wave <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("%05d", r.wave-1)
 }
 
 // Follow returns when the run's header is CLOSED and all its events have been shown, or when ctx ends. A
@@ -149,14 +164,14 @@ func (f *Follower) poll(ctx context.Context, root string) (runlog.Header, error)
 
 func (f *Follower) read(ctx context.Context, r *followedRun, all bool) ([]runlog.Event, error) {
 	after := ""
-	if !all && r.wave > 1 {
-		after = fmt.Sprintf("%05d", r.wave-1)
+	if !all {
+		after = r.after()
 	}
 	list, err := f.fetch(ctx, r, after)
 	if err != nil {
 		return nil, err
 	}
-	if r.closed && !all {
+	if r.closed && after != "" {
 		rest, err := f.fetch(ctx, r, "")
 		if err != nil {
 			r.closed = false

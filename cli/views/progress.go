@@ -59,8 +59,14 @@ func newProgress(expect Expectation) *progress {
 func (p *progress) run(e runlog.Event) *runProgress {
 	r := p.runs[e.RunID]
 	if r == nil {
-		r = &runProgress{stack: e.Stack, deployment: e.RunID == e.Root && e.Stack == ""}
+		r = &runProgress{stack: e.Stack}
 		p.runs[e.RunID] = r
+	}
+	switch e.Type {
+	case runlog.AssetStarted, runlog.AssetPublished, runlog.AssetFailed, runlog.StackStarted, runlog.StackFinished:
+		r.deployment = true
+	default:
+		r.deployment = r.deployment || e.Stack == ""
 	}
 	return r
 }
@@ -206,7 +212,7 @@ func (p *progress) name(e runlog.Event) string {
 	switch {
 	case e.LogicalID == "":
 		return Clean(stack)
-	case stack == "" || e.Type == runlog.AssetStarted || e.Type == runlog.AssetPublished || e.Type == runlog.AssetFailed:
+	case stack == "" || p.run(e).deployment:
 		return Clean(e.LogicalID)
 	default:
 		return Clean(stack + "/" + e.LogicalID)
