@@ -16,7 +16,7 @@ func didYouMean(name string, candidates []string) string {
 
 // Closest returns the candidate nearest to the name, or "" when none is near enough to be meant.
 func Closest(name string, candidates []string) string {
-	best, bestDistance := "", len(name)/3+1
+	best, bestDistance := "", (len(name)+1)/3+1
 	for _, c := range candidates {
 		if strings.EqualFold(c, name) {
 			return c
