@@ -46,7 +46,7 @@ type Importer struct {
 // DecodeExports reads an exports index.
 func DecodeExports(data []byte) (*ExportsIndex, error) {
 	x := &ExportsIndex{}
-	if err := decodeOwn(data, x, "exports index", "", IndexVersion); err != nil {
+	if err := versioned(data, x, "exports index", "", "indexVersion", IndexVersion); err != nil {
 		return nil, err
 	}
 	if x.Exports == nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 )
 
@@ -128,7 +127,7 @@ func (s *Store) LoadSidecar(ctx context.Context, stack, region string) (*Sidecar
 		return nil, "", fmt.Errorf("reading the sidecar of stack %s in %s: %w", stack, Region(region), err)
 	}
 	c := &Sidecar{}
-	if err := decodeOwn(obj.Body, c, "sidecar", stack, SidecarVersion); err != nil {
+	if err := versioned(obj.Body, c, "sidecar", stack, "version", SidecarVersion); err != nil {
 		return nil, "", fmt.Errorf("reading the sidecar of stack %s in %s: %w", stack, Region(region), err)
 	}
 	return c, obj.ETag, nil
@@ -147,7 +146,7 @@ func (s *Store) SaveSidecar(ctx context.Context, c *Sidecar, etag string) (strin
 	}
 	newETag, err := s.put(ctx, s.SidecarKey(c.StackName, c.Region), body, etag, func(stands []byte) bool {
 		other := &Sidecar{}
-		if decodeOwn(stands, other, "sidecar", c.StackName, SidecarVersion) != nil {
+		if versioned(stands, other, "sidecar", c.StackName, "version", SidecarVersion) != nil {
 			return false
 		}
 		other.LastModified = c.LastModified
@@ -230,36 +229,4 @@ func (s *Store) SaveWithSidecar(ctx context.Context, save Save) (Saved, error) {
 	}
 	saved.StateETag, saved.Digest = stateETag, digest
 	return saved, nil
-}
-
-// decodeOwn reads a versioned file whose version member must not be above known.
-func decodeOwn(data []byte, into any, file, stack string, known int) error {
-	var head map[string]json.RawMessage
-	if err := unmarshal(data, &head); err != nil {
-		return damagedFile(file, stack, err)
-	}
-	for _, name := range []string{"version", "journalVersion", "indexVersion"} {
-		raw, ok := head[name]
-		if !ok {
-			continue
-		}
-		if n := integer(raw); n < 1 || n > int64(known) {
-			return &VersionError{File: file, Stack: stack, Version: clip(string(raw)), Known: known}
-		}
-	}
-	if err := unmarshal(data, into); err != nil {
-		var d *DamagedError
-		if errors.As(err, &d) {
-			return err
-		}
-		return damagedFile(file, stack, err)
-	}
-	return nil
-}
-
-func damagedFile(file, stack string, err error) error {
-	return &DamagedError{Diagnostics: diag.Diagnostics{{
-		Severity: diag.Error, Stack: stack, Summary: "the " + file + " is damaged", Detail: err.Error(),
-		Next: "Restore its last good version from the bucket's version history, then run the command again.",
-	}}}
 }
