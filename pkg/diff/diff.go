@@ -32,11 +32,21 @@ type Change struct {
 	Speculative bool `json:"speculative,omitempty"`
 	// Retain: the resource leaves the record and stays in AWS (DeletionPolicy, UpdateReplacePolicy).
 	Retain bool `json:"retain,omitempty"`
+	// Stateful: replacing or deleting the deployed resource loses data.
+	Stateful bool `json:"stateful,omitempty"`
+	// DeleteFirst: a replacement whose two halves can't coexist: the old one goes before the new one comes.
+	DeleteFirst bool `json:"deleteFirst,omitempty"`
+	// DeletionPolicy and UpdateReplacePolicy are those that apply: the record's for a deletion, the template's
+	// for everything else. "" when none is stated.
+	DeletionPolicy      string `json:"deletionPolicy,omitempty"`
+	UpdateReplacePolicy string `json:"updateReplacePolicy,omitempty"`
 }
 
-// PropertyChange is one differing property of a resource.
+// PropertyChange is one differing property of a resource. Old and New are for display: dynamic references are
+// shown as their text, and what derives from a NoEcho parameter as "***".
 type PropertyChange struct {
-	// Path is dotted and starts at the property: "Tags.0.Value".
+	// Path is dotted and starts at the property: "Tags.0.Value". An object or list that is added or removed
+	// as a whole is one change.
 	Path string `json:"path"`
 	Old  any    `json:"old,omitempty"`
 	New  any    `json:"new,omitempty"`

@@ -57,8 +57,18 @@ type Operation struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// Speculative: nothing may be left to do when its turn comes.
 	Speculative bool `json:"speculative,omitempty"`
-	// Retain: a replaced half that stays in AWS.
+	// Retain: a replaced half, or a resource that a rollback drops from the record, stays in AWS.
 	Retain bool `json:"retain,omitempty"`
+	// DeleteFirst: a replacement whose halves can't coexist. The operation itself deletes the old resource
+	// before it creates the new one, and there is no cleanup operation for it.
+	DeleteFirst bool `json:"deleteFirst,omitempty"`
+	// Policy is the policy under which the operation, or one that undoes it, removes the resource: Delete,
+	// Retain, Snapshot or RetainExceptOnCreate; "" when none is stated.
+	Policy string `json:"policy,omitempty"`
+	// PhysicalID names the resource that a cleanup or an undo works on, where the plan knows it.
+	PhysicalID string `json:"physicalId,omitempty"`
+	// Undoes is the id of the operation that this one takes back.
+	Undoes string `json:"undoes,omitempty"`
 	// ChildRun is the run that a stack operation starts.
 	ChildRun string `json:"childRun,omitempty"`
 }
@@ -67,8 +77,21 @@ type Operation struct {
 type Plan struct {
 	Version    int         `json:"version"`
 	Operations []Operation `json:"operations"`
-	// Changes are the verdicts that the operations come from, without property values.
+	// Unchanged counts the resources that stay as they are.
 	Unchanged int `json:"unchanged"`
+	// Irreversible lists, in a rollback plan, the operations that can't be taken back, with the reason.
+	Irreversible []Irreversible `json:"irreversible,omitempty"`
+}
+
+// Version is the version of plan.json.
+const Version = 1
+
+// Irreversible is an operation that a rollback can't take back.
+type Irreversible struct {
+	// ID is the operation's id, LogicalID its resource.
+	ID        string `json:"id"`
+	LogicalID string `json:"logicalId"`
+	Reason    string `json:"reason"`
 }
 
 // StackView is the redacted plan of one stack, as people see it.
