@@ -37,6 +37,7 @@ func (env *environment) synthesize(ctx context.Context, plane Plane, a appFlags,
 	if g.Local {
 		opts.Lookup = lookup.Local()
 	}
+	env.streams.Working("Synthesizing the app")
 	return synth.Run(ctx, opts)
 }
 

@@ -141,6 +141,7 @@ type planned struct {
 
 // plan computes the plan of a command and prints its warnings. What refuses the command is returned.
 func (env *environment) plan(ctx context.Context, plane Plane, asm *assembly.Assembly, stacks []*assembly.Stack, c change) (planned, error) {
+	env.streams.Working("Planning " + subject(stacks))
 	runID, err := plane.Submit(ctx, asm, stacks, run.Submission{Command: runlog.CommandPlan, Of: c.command, Options: c.options, Caller: caller(env.getenv)})
 	if err != nil {
 		return planned{}, err

@@ -60,6 +60,7 @@ waves of what can make progress now, and shows every step.`,
 	add(commandsOther, newVersion(env), newCompletion(env))
 	root.SetHelpCommandGroupID(commandsOther)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { env.streams.Help(helpText(cmd)) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { env.streams.Help(helpText(cmd)); return nil })
 	root.SetOut(env.streams.Out)
 	root.SetErr(env.streams.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

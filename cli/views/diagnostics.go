@@ -50,6 +50,13 @@ func (s *Streams) Notice(format string, args ...any) {
 	_, _ = fmt.Fprintln(s.Err, fit(Clean(fmt.Sprintf(format, args...)), s.Err.Width()))
 }
 
+// Working tells a person who waits at a terminal what for. A log gets nothing: it is read afterwards.
+func (s *Streams) Working(on string) {
+	if s.Live {
+		s.Notice("%s…", on)
+	}
+}
+
 // Passthrough returns a writer for the output of a program that slipway runs (a CDK app): lines go to Err as
 // they come, without control characters.
 func (s *Streams) Passthrough() io.Writer { return &lineCleaner{to: s.Err} }

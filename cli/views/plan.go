@@ -203,12 +203,16 @@ func (p planPrinter) change(c diff.Change, nameWidth int, actions map[string]dif
 	if c.Speculative {
 		note("only if its new value differs")
 	}
-	if c.Retain {
-		if c.Action == diff.ActionReplace {
-			note("the old one stays in AWS: UpdateReplacePolicy")
-		} else {
-			note("stays in AWS: DeletionPolicy")
-		}
+	switch gone := c.Action == diff.ActionReplace || c.Action == diff.ActionDelete; {
+	case c.Retain && c.Action == diff.ActionReplace:
+		note("the old one stays in AWS: UpdateReplacePolicy")
+	case c.Retain:
+		note("stays in AWS: DeletionPolicy")
+	case gone && c.Stateful:
+		notes += "  " + p.red("(it holds data)")
+	}
+	if c.DeleteFirst {
+		note("the old one is deleted before the new one is created")
 	}
 	p.line(fmt.Sprintf("  %s %s  %s  %s%s", mark, pad(word, 7), pad(p.bold(Clean(c.LogicalID)), nameWidth), p.dim(Clean(c.Type)), notes))
 	if c.OldType != "" && c.OldType != c.Type {

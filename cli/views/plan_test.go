@@ -35,7 +35,7 @@ func bigPlan() []plan.StackView {
 				{LogicalID: "Policy", Type: "AWS::S3::BucketPolicy", Action: diff.ActionReplace, Changes: []diff.PropertyChange{
 					{Path: "Bucket", Old: "old", Unknown: true, NewRefs: []string{"Bucket"}, Replacement: schema.ReplaceAlways, Cause: "Bucket"},
 				}},
-				{LogicalID: "Cluster", Type: "AWS::RDS::DBCluster", Action: diff.ActionReplace, Changes: []diff.PropertyChange{
+				{LogicalID: "Cluster", Type: "AWS::RDS::DBCluster", Action: diff.ActionReplace, Stateful: true, DeleteFirst: true, Changes: []diff.PropertyChange{
 					{Path: "Engine", Old: "a", New: "b", Replacement: schema.ReplaceMaybe},
 				}},
 				{LogicalID: "Function", Type: "AWS::Lambda::Function", Action: diff.ActionUpdate, Speculative: true, Changes: []diff.PropertyChange{
@@ -45,7 +45,7 @@ func bigPlan() []plan.StackView {
 				{LogicalID: "Alarm", Type: "AWS::CloudWatch::Alarm", Action: diff.ActionNone, RecordOnly: true},
 				{LogicalID: "Same", Type: "AWS::SNS::Topic", Action: diff.ActionNone},
 				{LogicalID: "Old", Type: "AWS::Logs::LogGroup", Action: diff.ActionDelete, Retain: true},
-				{LogicalID: "Gone", Type: "AWS::SNS::Topic", Action: diff.ActionDelete},
+				{LogicalID: "Gone", Type: "AWS::SQS::Queue", Action: diff.ActionDelete, Stateful: true},
 				{LogicalID: "名前の長い資源", Type: "Custom::\x1b]0;evil\aThing\u202e", Action: diff.ActionUpdate, Changes: []diff.PropertyChange{
 					{Path: "P\x1b[31m", Old: "line\nbreak \x1b[2J", New: long},
 				}},
