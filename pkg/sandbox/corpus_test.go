@@ -256,4 +256,3 @@ func (b *bench) id() (out string) {
 	b.s.draw(func(m *maker) { out, _ = m.builtin("uuid") })
 	return out
 }
-

@@ -190,6 +190,49 @@ func (b *bench) life(ctx context.Context, typ *schema.Type, model map[string]any
 	return ""
 }
 
+// The other types go through the direct API.
+func TestEveryOtherTypeLivesThroughTheDirectAPI(t *testing.T) {
+	b := newBench(t, Options{})
+	c := b.direct()
+	total := 0
+	for _, name := range schema.Names() {
+		typ, _ := schema.Lookup(name)
+		if typ.Provisionable || name == nestedStackType || name == customType {
+			continue
+		}
+		total++
+		model := minimal{typ, rand.New(rand.NewPCG(2, uint64(total)))}.model()
+		e, err := c.Create(bg, name, model, "")
+		if err == nil {
+			e, err = c.Status(bg, e.RequestToken)
+		}
+		if err != nil || e.OperationStatus != statusSuccess {
+			t.Errorf("%s: %v %s %s", name, err, e.ErrorCode, e.StatusMessage)
+			continue
+		}
+		id := e.Identifier
+		if e, err = c.Update(bg, name, id, model, ""); err != nil {
+			t.Errorf("updating %s with what it has: %v", name, err)
+		}
+		r, err := c.Get(bg, name, id)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for attribute := range typ.Attributes {
+			if path := strings.ReplaceAll(attribute, ".", "/"); !present(r.Properties, path) && !typ.IsWriteOnly(strings.Split(path, "/")) && !conditional(b.s.shapes[name], path) {
+				t.Errorf("%s has no %s", name, attribute)
+			}
+		}
+		if e, err = c.Delete(bg, name, id, ""); err == nil {
+			e, err = c.Status(bg, e.RequestToken)
+		}
+		if err != nil || e.OperationStatus != statusSuccess {
+			t.Errorf("deleting %s: %v %s", name, err, e.StatusMessage)
+		}
+	}
+	t.Logf("%d types", total)
+}
+
 func conditional(s *shape, path string) bool {
 	if s == nil {
 		return false

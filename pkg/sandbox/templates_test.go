@@ -26,7 +26,10 @@ type stack struct {
 	ids        map[string]string
 }
 
-func (s *stack) resources() map[string]any { m, _ := s.template["Resources"].(map[string]any); return m }
+func (s *stack) resources() map[string]any {
+	m, _ := s.template["Resources"].(map[string]any)
+	return m
+}
 
 var placeholderPattern = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
