@@ -122,13 +122,13 @@ func resolveWhole(t *testing.T, file string) (resources, values int, err error) 
 	if err := ds.Err(); err != nil {
 		return 0, 0, err
 	}
-	if err := intrinsic.CheckRules(tmpl, params, pseudo, nil).Err(); err != nil {
+	if err := intrinsic.CheckRules(tmpl, params, pseudo).Err(); err != nil {
 		return 0, 0, err
 	}
 	scope := &intrinsic.Scope{Template: tmpl, Parameters: params, Conditions: conditions, Pseudo: pseudo, Resources: fakeResources(tmpl)}
-	needs := intrinsic.NeedsOf(scope)
-	if len(needs.Unresolvable) > 0 {
-		t.Errorf("%s: names depend on resources: %v", file, needs.Unresolvable)
+	needs, ds := intrinsic.Needed(scope)
+	if err := ds.Err(); err != nil {
+		return 0, 0, err
 	}
 	scope.Imports = map[string]any{}
 	for _, name := range needs.Imports {

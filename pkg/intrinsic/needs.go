@@ -3,6 +3,8 @@ package intrinsic
 import (
 	"slices"
 	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/diag"
 )
 
 // Needs is what has to be fetched from AWS or from other stacks before the template can be resolved.
@@ -13,16 +15,15 @@ type Needs struct {
 	StackOutputs []StackOutput
 	// Zones are regions.
 	Zones []string
-	// Unresolvable are the places of Fn::ImportValue and Fn::GetStackOutput whose names depend on a resource
-	// that does not exist yet: "LogicalID: Properties.X.Fn::ImportValue". CloudFormation does not allow it
-	// either, and template.Validate refuses it.
-	Unresolvable []string
 }
 
-// NeedsOf lists the facts that the live resources and outputs of the scope's template need and the scope does
+// Needed lists the facts that the live resources and outputs of the scope's template need and the scope does
 // not have. Branches of Fn::If that are not chosen need nothing. Conditions must be evaluated before. SSM
-// parameters are template.SSMParameters' matter. Problems of other kinds are left for Resolve to report.
-func NeedsOf(scope *Scope) Needs {
+// parameters are template.SSMParameters' matter.
+//
+// An export or an output whose name depends on a resource, which may not exist yet, is an error: CloudFormation
+// does not allow it either. Problems of other kinds are left for Resolve to report.
+func Needed(scope *Scope) (Needs, diag.Diagnostics) {
 	c := &collector{}
 	e := NewResolver(scope).evaluation(inProperties)
 	e.needs = c
@@ -32,13 +33,13 @@ func NeedsOf(scope *Scope) Needs {
 			continue
 		}
 		r := t.Resources[id]
-		c.at = id + ": "
+		c.logicalID = id
 		e.value(r.Properties, "Properties")
 		e.value(r.Metadata, "Metadata")
 		e.value(r.UpdatePolicy, "UpdatePolicy")
 		e.value(r.CreationPolicy, "CreationPolicy")
 	}
-	c.at = ""
+	c.logicalID = ""
 	for _, name := range sortedKeys(t.Outputs) {
 		o := t.Outputs[name]
 		if o.Condition == "" || scope.Conditions[o.Condition] {
@@ -46,13 +47,14 @@ func NeedsOf(scope *Scope) Needs {
 			e.value(o.ExportName, "Outputs."+name+".Export.Name")
 		}
 	}
-	return c.result()
+	return c.result(), c.diags
 }
 
 // collector notes missing facts during an evaluation.
 type collector struct {
-	at    string // prefix of the places in Unresolvable
-	needs Needs
+	logicalID string
+	needs     Needs
+	diags     diag.Diagnostics
 }
 
 func (c *collector) imported(name string) { c.needs.Imports = append(c.needs.Imports, name) }
@@ -61,10 +63,11 @@ func (c *collector) zone(region string) { c.needs.Zones = append(c.needs.Zones, 
 
 func (c *collector) output(o StackOutput) { c.needs.StackOutputs = append(c.needs.StackOutputs, o) }
 
-// unresolvable notes a place whose name is not known yet. A nil collector notes nothing.
+// unresolvable reports a name that is not known yet. A nil collector notes nothing.
 func (c *collector) unresolvable(v any, path string) {
-	if c != nil && HasUnknown(v) != nil {
-		c.needs.Unresolvable = append(c.needs.Unresolvable, c.at+path)
+	if refs := HasUnknown(v); c != nil && refs != nil {
+		c.diags = append(c.diags, diag.Diagnostic{Severity: diag.Error, Summary: "the name depends on a resource", Detail: "it waits for " + strings.Join(refs, ", "),
+			LogicalID: c.logicalID, Path: path, Next: "Build the name from parameters and pseudo parameters only."})
 	}
 }
 
@@ -72,7 +75,6 @@ func (c *collector) result() Needs {
 	n := c.needs
 	sortDistinct(&n.Imports)
 	sortDistinct(&n.Zones)
-	sortDistinct(&n.Unresolvable)
 	slices.SortFunc(n.StackOutputs, func(a, b StackOutput) int { return strings.Compare(a.Key(), b.Key()) })
 	n.StackOutputs = slices.Compact(n.StackOutputs)
 	return n

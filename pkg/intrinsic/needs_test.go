@@ -1,6 +1,7 @@
 package intrinsic_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,7 +24,7 @@ func needsScope(t *testing.T, text string) *intrinsic.Scope {
 	return &intrinsic.Scope{Template: tmpl, Parameters: params, Conditions: conditions, Pseudo: pseudo}
 }
 
-func TestNeedsListWhatHasToBeFetched(t *testing.T) {
+func TestNeededListsWhatHasToBeFetched(t *testing.T) {
 	scope := needsScope(t, `{
 	 "Parameters": {"Net": {"Type": "String", "Default": "Main"}},
 	 "Conditions": {"No": {"Fn::Equals": [1, 2]}},
@@ -38,7 +39,10 @@ func TestNeedsListWhatHasToBeFetched(t *testing.T) {
 	    "AfterBroken": {"Fn::Join": ["", [{"Fn::ImportValue": "Late"}]]}}},
 	  "B": {"Type": "AWS::SNS::Topic", "Condition": "No", "Properties": {"X": {"Fn::ImportValue": "Dropped"}}}},
 	 "Outputs": {"O": {"Value": {"Fn::ImportValue": "ForOutput"}}, "P": {"Condition": "No", "Value": {"Fn::ImportValue": "DroppedToo"}}}}`)
-	got := intrinsic.NeedsOf(scope)
+	got, ds := intrinsic.Needed(scope)
+	if err := ds.Err(); err != nil {
+		t.Fatal(err)
+	}
 	want := intrinsic.Needs{
 		Imports:      []string{"ForOutput", "Late", "Main-Vpc"},
 		StackOutputs: []intrinsic.StackOutput{{Stack: "Other", Region: "eu-west-1", Output: "Main"}},
@@ -50,14 +54,15 @@ func TestNeedsListWhatHasToBeFetched(t *testing.T) {
 	scope.Imports = map[string]any{"ForOutput": "x", "Late": "x", "Main-Vpc": "x"}
 	scope.StackOutputs = map[string]any{want.StackOutputs[0].Key(): "x"}
 	scope.Zones = map[string][]string{"eu-west-1": {"a"}, "us-east-1": {"b"}}
-	if got := intrinsic.NeedsOf(scope); len(got.Imports)+len(got.StackOutputs)+len(got.Zones) != 0 {
+	if got, _ := intrinsic.Needed(scope); len(got.Imports)+len(got.StackOutputs)+len(got.Zones) != 0 {
 		t.Errorf("with all facts there is still need of %v", got)
 	}
 }
 
-func TestNeedsShowNamesThatDependOnAResource(t *testing.T) {
+func TestNeededReportsNamesThatDependOnAResource(t *testing.T) {
 	scope := needsScope(t, `{"Resources": {"A": {"Type": "AWS::SNS::Topic"}, "B": {"Type": "AWS::SNS::Topic", "Properties": {"X": {"Fn::ImportValue": {"Ref": "A"}}}}}}`)
-	if diff := cmp.Diff([]string{"B: Properties.X.Fn::ImportValue"}, intrinsic.NeedsOf(scope).Unresolvable); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
+	_, ds := intrinsic.Needed(scope)
+	if err := ds.Err(); err == nil || !strings.Contains(err.Error(), "B Properties.X.Fn::ImportValue: the name depends on a resource: it waits for A") {
+		t.Fatalf("the problem is %v", err)
 	}
 }
