@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
+	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"golang.org/x/sync/errgroup"
 )
@@ -260,11 +262,14 @@ func (s *Store) scan(ctx context.Context) ([]scanned, error) {
 				return err
 			}
 			all[i] = scanned{ref: ref, rec: rec, err: err}
+			for k := range found {
+				found[k].Severity = diag.Error
+				if d := found[k]; d.Path == "imports" || strings.HasPrefix(d.Path, "imports.") {
+					all[i].importsUnread = true
+				}
+			}
 			if len(found) > 0 {
 				all[i].err = &DamagedError{Diagnostics: found}
-			}
-			for _, d := range found {
-				all[i].importsUnread = all[i].importsUnread || d.Path == "imports" || len(d.Path) > 8 && d.Path[:8] == "imports."
 			}
 			return nil
 		})

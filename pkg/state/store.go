@@ -64,7 +64,7 @@ func (s *Store) LoadLenient(ctx context.Context, stack, region string) (*Record,
 	if legacy {
 		rec.LegacyETag, etag = etag, ""
 	}
-	return rec, etag, warnings.InStack(stack), nil
+	return rec, etag, named(warnings, stack), nil
 }
 
 // own makes the record say what its key says, as cdkd does at every save: Save must never lead elsewhere.
@@ -72,12 +72,28 @@ func own(rec *Record, stack, region string) {
 	rec.StackName, rec.Region = stack, Region(region)
 }
 
+// inStack reports what is wrong under the name of the key, whatever name stands in the file.
 func inStack(err error, stack string) error {
 	var d *DamagedError
 	if errors.As(err, &d) {
-		return &DamagedError{Diagnostics: d.Diagnostics.InStack(stack)}
+		return &DamagedError{Diagnostics: named(d.Diagnostics, stack)}
+	}
+	var v *VersionError
+	if errors.As(err, &v) {
+		same := *v
+		same.Stack = Printable(stack)
+		return &same
 	}
 	return err
+}
+
+func named(ds diag.Diagnostics, stack string) diag.Diagnostics {
+	out := make(diag.Diagnostics, len(ds))
+	for i, d := range ds {
+		d.Stack = Printable(stack)
+		out[i] = d
+	}
+	return out
 }
 
 func (s *Store) read(ctx context.Context, stack, region string) (data []byte, etag string, legacy bool, err error) {
