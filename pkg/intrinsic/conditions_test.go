@@ -121,7 +121,7 @@ func TestRulesAreChecked(t *testing.T) {
 			if err := ds.Err(); err != nil {
 				t.Fatal(err)
 			}
-			err := intrinsic.CheckRulesWithFacts(tmpl, params, intrinsic.PseudoFor("123456789012", "eu-west-1", "S"), c.facts).Err()
+			err := intrinsic.CheckRules(tmpl, params, intrinsic.PseudoFor("123456789012", "eu-west-1", "S"), c.facts).Err()
 			switch {
 			case c.fails == "" && err != nil:
 				t.Fatal(err)

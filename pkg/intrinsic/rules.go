@@ -1,13 +1,14 @@
 package intrinsic
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
-// ValueOfFact is the key under which CheckRulesWithFacts finds an attribute of what a parameter names, for Fn::ValueOf
+// ValueOfFact is the key under which CheckRules finds an attribute of what a parameter names, for Fn::ValueOf
 // and Fn::ValueOfAll: "value-of:VpcId.Tags.Department". The value of the fact is text.
 func ValueOfFact(parameter, attribute string) string {
 	return "value-of:" + parameter + "." + attribute
@@ -19,20 +20,21 @@ func ValueOfFact(parameter, attribute string) string {
 // A rule that refers to a parameter of an AWS::SSM::Parameter::Value<…> type that has no bound value is left
 // out: BindParameters does not read what nothing but Rules refers to. That is the case of the CDK's
 // CheckBootstrapVersion, whose bootstrap stack a deploy without CloudFormation does not need.
-func CheckRules(t *template.Template, params map[string]any, pseudo Pseudo) diag.Diagnostics {
-	return CheckRulesWithFacts(t, params, pseudo, nil)
-}
-
-// CheckRulesWithFacts is CheckRules with facts (ValueOfFact) for Fn::ValueOf and Fn::ValueOfAll. An assertion
-// that needs a fact that is not there is an error.
-func CheckRulesWithFacts(t *template.Template, params map[string]any, pseudo Pseudo, facts map[string]any) diag.Diagnostics {
+//
+// Facts (ValueOfFact) answer Fn::ValueOf and Fn::ValueOfAll; an assertion that needs one that is in none of
+// them is an error.
+func CheckRules(t *template.Template, params map[string]any, pseudo Pseudo, facts ...map[string]any) diag.Diagnostics {
+	known := map[string]any{}
+	for _, f := range facts {
+		maps.Copy(known, f)
+	}
 	var ds diag.Diagnostics
 	for _, name := range sortedKeys(t.Rules) {
 		rule, ok := t.Rules[name].(map[string]any)
 		if !ok || unboundSSM(t, rule, params) {
 			continue
 		}
-		ds = append(ds, checkRule(t, name, rule, params, pseudo, facts)...)
+		ds = append(ds, checkRule(t, name, rule, params, pseudo, known)...)
 	}
 	return ds
 }
