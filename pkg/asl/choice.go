@@ -64,9 +64,16 @@ func (c present) holds(data any, context func() any) (bool, error) {
 func (c comparison) holds(data any, context func() any) (bool, error) {
 	v, ok := lookup(c.variable, data, context)
 	if !ok {
-		return false, fmt.Errorf("Invalid path '%s': The choice state's condition path references an invalid value.", c.variable.text) //nolint:staticcheck // Step Functions' own words
+		return false, &missingVariable{c.variable.text}
 	}
 	return c.match(v), nil
+}
+
+// missingVariable says that the variable of a comparison is not there, in Step Functions' words.
+type missingVariable struct{ path string }
+
+func (e *missingVariable) Error() string {
+	return fmt.Sprintf("Invalid path '%s': The choice state's condition path references an invalid value.", e.path)
 }
 
 func lookup(p path, data any, context func() any) (any, bool) {
@@ -76,8 +83,8 @@ func lookup(p path, data any, context func() any) (any, bool) {
 	return p.get(data)
 }
 
-// comparisons are the operators that take a constant. Each returns the test for one, or false where the
-// constant has the wrong type.
+// comparisonFor returns the test of an operator that takes a constant. known says whether there is such an operator,
+// ok whether the constant has its type.
 func comparisonFor(operator string, constant any) (match func(any) bool, known, ok bool) {
 	switch operator {
 	case "StringEquals":

@@ -316,9 +316,8 @@ func TestDeadExecutionsAreStopped(t *testing.T) {
 // brokenStore fails writes as its test says.
 type brokenStore struct {
 	asl.Store
-	mu      sync.Mutex
-	fail    func(call string) (before, after bool)
-	appends int
+	mu   sync.Mutex
+	fail func(call string) (before, after bool)
 }
 
 var errBroken = errors.New("disk is on fire")

@@ -61,9 +61,6 @@ func parsePath(text string) (path, error) {
 	return p, nil
 }
 
-// root says that the path is $ or $$.
-func (p path) root() bool { return len(p.steps) == 0 }
-
 // get returns the value at the path and whether it is there. A null that is there is found.
 func (p path) get(v any) (any, bool) {
 	for _, s := range p.steps {

@@ -157,7 +157,7 @@ func (v *visit) startExecutionSync(of TaskDetails, arguments map[string]any) (an
 	switch {
 	case e.base.Err() != nil:
 		return nil, ErrClosed
-	case ctx.Err() == nil && !errors.Is(err, errHistoryFull):
+	case v.ctx.Err() == nil && ctx.Err() == nil && !errors.Is(err, errHistoryFull):
 		// The store does not answer. The other execution goes on, and a retry finds it.
 		return nil, serviceFailure(err)
 	}
