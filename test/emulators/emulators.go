@@ -1,0 +1,98 @@
+// Package emulators connects tests to the emulator of AWS that run.sh has started, and keeps the book on what
+// that emulator cannot do. The tests that use it carry the build tag "emulators".
+package emulators
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+)
+
+// The variables that run.sh sets.
+const (
+	endpointVariable = "SLIPWAY_TEST_ENDPOINT"
+	nameVariable     = "SLIPWAY_TEST_EMULATOR"
+	reportVariable   = "SLIPWAY_TEST_REPORT"
+)
+
+// Config returns the configuration of clients for the emulator.
+func Config(t *testing.T) aws.Config {
+	t.Helper()
+	endpoint := os.Getenv(endpointVariable)
+	if endpoint == "" {
+		t.Fatalf("%s is not set: run test/emulators/run.sh", endpointVariable)
+	}
+	// The racing cases open many connections at once; idle ones are kept so that they do not run out of ports.
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	t.Cleanup(transport.CloseIdleConnections)
+	return aws.Config{
+		Region:       "us-east-1",
+		BaseEndpoint: &endpoint,
+		Credentials:  credentials.NewStaticCredentialsProvider("testing", "testing", ""),
+		HTTPClient:   &http.Client{Transport: transport},
+	}
+}
+
+// Capability is something that AWS does and an emulator may not.
+type Capability struct {
+	Name string
+	// Cases are the cases of a suite that mean nothing without it.
+	Cases []string
+	// Probe tries it with plain calls. It returns what it saw instead, or "" when the emulator has it.
+	Probe func(ctx context.Context) (lacks string, err error)
+}
+
+// LeaveOut probes the emulator and returns a function for a suite's cases to call first: it leaves out those
+// that need a capability whose probe has just shown that the emulator lacks it. Each one is reported.
+func LeaveOut(t *testing.T, capabilities []Capability) func(t *testing.T) {
+	t.Helper()
+	without := map[string]string{}
+	for _, c := range capabilities {
+		lacks, err := c.Probe(t.Context())
+		if err != nil {
+			t.Fatalf("probing %q: %v", c.Name, err)
+		}
+		if lacks == "" {
+			continue
+		}
+		report(t, c.Name, lacks, c.Cases)
+		for _, name := range c.Cases {
+			without[strings.ReplaceAll(name, " ", "_")] = c.Name + ": " + lacks
+		}
+	}
+	return func(t *testing.T) {
+		t.Helper()
+		name := t.Name()[strings.LastIndex(t.Name(), "/")+1:]
+		if reason, ok := without[name]; ok {
+			t.Skipf("the emulator cannot do this: %s", reason)
+		}
+	}
+}
+
+// report adds a line to the table that run.sh prints.
+func report(t *testing.T, capability, lacks string, cases []string) {
+	t.Helper()
+	line := strings.Join([]string{os.Getenv(nameVariable), capability, lacks, strings.Join(cases, "; ")}, "\t")
+	t.Log(line)
+	path := os.Getenv(reportVariable)
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = fmt.Fprintln(f, line)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatalf("reporting what the emulator lacks: %v", err)
+	}
+}
