@@ -36,6 +36,8 @@ func (v *visit) mapItems() (doc, error) {
 	if err := v.add(Event{Type: MapStateSucceeded}); err != nil {
 		return doc{}, err
 	}
+	// In Step Functions' histories the exit follows the last iteration, beside MapStateSucceeded.
+	v.last = its.last
 	return v.result(its.results)
 }
 

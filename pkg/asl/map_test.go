@@ -119,7 +119,7 @@ func chains(t *testing.T, events []asl.Event) {
 		fits := map[asl.EventType]string{
 			asl.TaskStarted: "TaskScheduled", asl.TaskSucceeded: "TaskStarted", asl.TaskStateExited: "TaskSucceeded TaskFailed TaskTimedOut",
 			asl.MapIterationStarted: "MapStateStarted MapIterationSucceeded", asl.MapIterationSucceeded: "TaskStateExited PassStateExited",
-			asl.MapStateStarted: "MapStateEntered MapStateFailed", asl.MapStateSucceeded: "MapStateStarted MapIterationSucceeded", asl.MapStateExited: "MapStateSucceeded MapStateFailed",
+			asl.MapStateStarted: "MapStateEntered MapStateFailed", asl.MapStateSucceeded: "MapStateStarted MapIterationSucceeded", asl.MapStateExited: "MapStateStarted MapIterationSucceeded MapStateFailed",
 		}[e.Type]
 		if fits != "" && !strings.Contains(fits, string(before)) {
 			t.Errorf("event %d %s follows %s", e.ID, e.Type, before)
