@@ -4,14 +4,19 @@ import (
 	"context"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/local"
 )
 
 // openPlane opens the place where runs happen.
-func openPlane(_ context.Context, g globalFlags) (Plane, error) {
+func openPlane(ctx context.Context, g globalFlags) (Plane, error) {
 	if !g.Local {
 		return nil, noControlPlane()
 	}
-	return nil, diag.Errorf("the simulated AWS is not part of this build", "")
+	p, err := local.Open(ctx, local.Options{Dir: g.LocalDir, Region: g.Region, Speed: g.SandboxSpeed})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // noControlPlane is the answer to a command that was not told where to run.

@@ -96,8 +96,11 @@ func IsUnsupported(err error) bool { return KindOf(err) == KindUnsupported }
 
 // Retryable reports whether repeating the step, later and with the next attempt, may succeed without
 // anybody changing anything.
-func Retryable(err error) bool {
-	switch KindOf(err) {
+func Retryable(err error) bool { return RetryableKind(KindOf(err)) }
+
+// RetryableKind is Retryable for a recorded failure.
+func RetryableKind(k Kind) bool {
+	switch k {
 	case KindThrottled, KindUnavailable, KindConflict:
 		return true
 	}

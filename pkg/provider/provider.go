@@ -46,6 +46,8 @@ type Request struct {
 	// NameSuffix is set when a resource with a generated name is replaced: the new half must not collide
 	// with the old one, which still stands.
 	NameSuffix string
+	// WantAttributes names the attributes that the template reads of this resource.
+	WantAttributes []string
 }
 
 // Handle is a slow operation in flight: what Poll needs to go on with it in another process, later.

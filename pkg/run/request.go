@@ -62,6 +62,8 @@ type Options struct {
 	ForceStatefulRecreation bool `json:"forceStatefulRecreation,omitempty"`
 	// RemoveProtection lets a destroy pass a stack's termination protection.
 	RemoveProtection bool `json:"removeProtection,omitempty"`
+	// Lenient repairs a damaged record for a plan that is only looked at (diff). A deploy refuses one.
+	Lenient bool `json:"lenient,omitempty"`
 }
 
 // Submission is what a caller decides about a run; the plane turns it into a Request.

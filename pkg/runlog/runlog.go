@@ -180,7 +180,9 @@ type Op struct {
 	// After is the state record that the result leads to; absent when the resource is gone.
 	After json.RawMessage `json:"after,omitempty"`
 	// PhysicalID is what the operation has made or is working on, as soon as it is known.
-	PhysicalID string           `json:"physicalId,omitempty"`
+	PhysicalID string `json:"physicalId,omitempty"`
+	// Stage is how far an operation of several calls has come; "" before the first has ended.
+	Stage  string           `json:"stage,omitempty"`
 	Handle     *provider.Handle `json:"handle,omitempty"`
 	// NotBefore is the earliest useful moment for the next poll or attempt.
 	NotBefore time.Time `json:"notBefore,omitzero"`

@@ -1,0 +1,57 @@
+# Slipway. `make help` lists the targets.
+SHELL := /bin/sh
+GO ?= go
+BIN := bin/slipway
+GOLANGCI_VERSION := v2.15.0
+ASL_VALIDATOR_VERSION := 4.0.0
+TOOLS := $(CURDIR)/.cache/tools
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -X main.version=$(VERSION)
+DEMO_DIR := .cache/demo
+SEEDS ?= 1000
+
+.PHONY: help build demo test lint fmt bench lambdas test-emulators schema synth sim clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
+
+build: ## build bin/slipway
+	@mkdir -p bin
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cli
+
+demo: build ## deploy, change and destroy the guestbook example against the simulated AWS
+	@mkdir -p $(DEMO_DIR)
+	$(GO) build -o $(DEMO_DIR)/guestbook ./examples/guestbook
+	@sh examples/demo.sh $(CURDIR)/$(BIN) $(CURDIR)/$(DEMO_DIR)
+
+test: ## run every test
+	$(GO) test -timeout 20m ./...
+
+lint: $(TOOLS)/golangci-lint ## vet, static analysis, package rules, state machine definitions
+	$(GO) vet ./...
+	$(TOOLS)/golangci-lint run ./...
+	sh statemachine/validate.sh $(ASL_VALIDATOR_VERSION)
+
+$(TOOLS)/golangci-lint:
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+fmt: ## format the code
+	gofmt -w cli functions pkg examples
+
+bench: build ## measure: start-up, a 200-resource deploy, diff, stores, schema
+	$(GO) run ./pkg/local/bench -slipway $(BIN)
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./pkg/schema/... ./pkg/diff/... ./pkg/graph/... ./pkg/plan/... ./pkg/runlog/... ./pkg/sandbox/...
+
+lambdas: ## build the functions' arm64 zips under dist/
+	$(GO) run ./functions/pack -out dist
+
+test-emulators: ## run the store suites against AWS emulators in a Python venv
+	sh test/emulators/run.sh
+
+schema: ## regenerate the embedded resource-type index
+	pkg/schema/gen/fetch.sh .cache/schema
+	$(GO) run ./pkg/schema/gen -from .cache/schema -out pkg/schema/types.bin
+
+clean: ## remove what the build made
+	rm -rf bin dist .cache/demo

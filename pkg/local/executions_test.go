@@ -1,0 +1,21 @@
+package local
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/slipway-cdk/slipway/pkg/asl"
+	"github.com/slipway-cdk/slipway/pkg/asl/asltest"
+	"github.com/slipway-cdk/slipway/pkg/localdb"
+)
+
+func TestExecutionsKeepTheContractOfTheStore(t *testing.T) {
+	asltest.RunStore(t, func(t *testing.T) asl.Store {
+		db, err := localdb.Open(filepath.Join(t.TempDir(), "slipway.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return &executions{db: db}
+	})
+}

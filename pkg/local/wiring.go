@@ -1,0 +1,92 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+
+	"github.com/slipway-cdk/slipway/pkg/asl"
+	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	cc "github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/provider/simulated"
+	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/sandbox"
+	"github.com/slipway-cdk/slipway/pkg/schema"
+)
+
+// functions invokes the engine's handlers as Lambda would: bytes in, bytes out, a failure by its name.
+type functions struct{ engine *run.Engine }
+
+// Invoke implements asl.Functions.
+func (f functions) Invoke(ctx context.Context, name string, payload []byte) ([]byte, error) {
+	var out []byte
+	var err error
+	switch name {
+	case plannerFunction:
+		out, err = f.engine.HandlePlanner(ctx, payload)
+	case provisionerFunction:
+		out, err = f.engine.HandleProvisioner(ctx, payload)
+	case publisherFunction:
+		out, err = f.engine.HandlePublisher(ctx, payload)
+	case janitorFunction:
+		out, err = f.engine.HandleJanitor(ctx, payload)
+	default:
+		return nil, asl.ErrFunctionNotFound
+	}
+	var failed *run.HandlerError
+	if errors.As(err, &failed) {
+		return nil, &asl.FunctionError{Type: failed.Name, Message: failed.Error()}
+	}
+	return out, err
+}
+
+// providers connects the sandbox's Cloud Control, direct API and custom resource handler.
+func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) provider.Provider) *provider.Registry {
+	if wrap == nil {
+		wrap = func(p provider.Provider) provider.Provider { return p }
+	}
+	client := func(account, region string) *sandbox.Client {
+		return &sandbox.Client{Endpoint: endpoint, Account: account, Region: region}
+	}
+	return &provider.Registry{
+		Custom:   wrap(&simulated.Custom{Client: client}),
+		Fallback: wrap(provider.Named{Provider: &simulated.Direct{Client: client, Clock: clk}}),
+		CloudControl: wrap(provider.Named{Provider: &cc.Provider{Clock: clk, Client: func(account, region string) cc.API {
+			return cloudcontrol.New(cloudcontrol.Options{
+				Region: region, BaseEndpoint: aws.String(endpoint),
+				// The sandbox takes an access key id that is an account id for that account.
+				Credentials: credentials.NewStaticCredentialsProvider(account, "sandbox", ""),
+			})
+		}}}),
+		Provisionable: func(typeName string) bool {
+			t, ok := schema.Lookup(typeName)
+			return ok && t.Provisionable
+		},
+	}
+}
+
+// facts answers from the sandbox.
+type facts struct{ sandbox *sandbox.Sandbox }
+
+// Zones implements run.Facts: every simulated region has three zones.
+func (facts) Zones(_ context.Context, _, region string) ([]string, error) {
+	return []string{region + "a", region + "b", region + "c"}, nil
+}
+
+// SSMParameter implements run.Facts.
+func (f facts) SSMParameter(ctx context.Context, account, region, name string) (string, error) {
+	r, err := f.sandbox.Show(ctx, sandbox.Caller{Account: account, Region: region}, "AWS::SSM::Parameter", name)
+	if err != nil {
+		return "", fmt.Errorf("the simulated account has no such parameter: %w", err)
+	}
+	value, ok := r.Properties["Value"].(string)
+	if !ok {
+		return "", errors.New("the simulated parameter has no value")
+	}
+	return value, nil
+}

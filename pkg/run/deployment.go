@@ -1,0 +1,248 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
+)
+
+// decideDeployment chooses the next wave of a deployment's assets and stacks. A stack's run is followed by
+// reading its header, like any slow operation.
+func (t *turn) decideDeployment(ctx context.Context) (Step, error) {
+	byID := index(t.current())
+	if err := t.strike(ctx, byID); err != nil {
+		return Step{}, err
+	}
+	started, err := t.followStacks(ctx, byID)
+	if err != nil {
+		return Step{}, err
+	}
+	var wave plan.Wave
+	for {
+		wave = plan.Next(t.current(), t.states(), plan.Options{Concurrency: t.req.Options.Concurrency, Now: t.e.Clock.Now()})
+		if len(wave.Skip) == 0 {
+			break
+		}
+		if err := t.skip(ctx, wave.Skip, byID); err != nil {
+			return Step{}, err
+		}
+	}
+	if wave.Done {
+		return Step{Kind: StepDone}, nil
+	}
+	step := Step{Kind: StepWave, Wave: t.n, Slice: int(longSlice.Seconds())}
+	inputs := map[string]operationInput{}
+	for _, id := range append(wave.Start, started...) {
+		planned := byID[id]
+		it := item(planned)
+		if planned.Kind == plan.KindStack {
+			if err := t.startStack(ctx, planned, &it); err != nil {
+				return Step{}, err
+			}
+		} else {
+			env, in := t.environmentOf(planned), t.about()
+			in.Operation, in.Attempt = planned, t.attempt(id)
+			in.Account, in.Region, in.Stack = env.Account, env.Region, env.Name
+			inputs[id] = in
+		}
+		step.Items = append(step.Items, it)
+	}
+	if len(step.Items) == 0 {
+		return t.waitStep(wave.Wait), nil
+	}
+	if err := t.writeWave(ctx, inputs); err != nil {
+		return Step{}, err
+	}
+	return step, nil
+}
+
+// startStack records that a stack's run is being started, and names its execution. The start itself is the
+// state machine's, by name: a repeat is the same execution.
+func (t *turn) startStack(ctx context.Context, planned plan.Operation, it *Item) error {
+	child, err := t.e.Log.Header(ctx, planned.ChildRun)
+	if err != nil {
+		return fmt.Errorf("reading the header of run %s: %w", planned.ChildRun, err)
+	}
+	it.ChildRun, it.Execution = child.RunID, executionOf(child)
+	if _, known := t.ops[planned.ID]; known {
+		return nil
+	}
+	op := t.ended(planned, runlog.OpRunning, "")
+	op.FinishedAt, op.ChildRun = time.Time{}, child.RunID
+	if err := t.put(ctx, op); err != nil {
+		return err
+	}
+	about := t.about()
+	about.Stack, about.Region = child.Stack.Name, child.Stack.Region
+	t.e.tell(ctx, t.h.RunID, about, t.ops[planned.ID], runlog.StackStarted)
+	return nil
+}
+
+// followStacks reads the headers of the stack runs in flight and records the ones that have ended. It returns
+// the operations whose execution has to be started again: the start was lost.
+func (t *turn) followStacks(ctx context.Context, byID map[string]plan.Operation) ([]string, error) {
+	var again []string
+	for _, planned := range t.current().Operations {
+		op, ok := t.ops[planned.ID]
+		if !ok || planned.Kind != plan.KindStack || op.Status.Ended() {
+			continue
+		}
+		child, err := t.e.Log.Header(ctx, planned.ChildRun)
+		if err != nil {
+			return nil, fmt.Errorf("reading the header of run %s: %w", planned.ChildRun, err)
+		}
+		if child.Status != runlog.StatusClosed {
+			lost, err := t.nurse(ctx, child)
+			if err != nil {
+				return nil, err
+			}
+			if lost {
+				again = append(again, planned.ID)
+				continue
+			}
+			if child, err = t.e.Log.Header(ctx, planned.ChildRun); err != nil {
+				return nil, fmt.Errorf("reading the header of run %s: %w", planned.ChildRun, err)
+			}
+		}
+		if child.Status == runlog.StatusClosed {
+			if err := t.endStack(ctx, op, child); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		op.NotBefore = t.e.Clock.Now().Add(time.Hour) // it is polled here, not by an item
+		t.ops[planned.ID] = op
+	}
+	return again, nil
+}
+
+// nurse looks after a stack's run that has not closed. It reports whether its execution must be started
+// again; a run whose execution has died is settled.
+func (t *turn) nurse(ctx context.Context, child runlog.Header) (bool, error) {
+	running, err := t.e.Executions.Running(ctx, executionOf(child))
+	if err != nil {
+		return false, fmt.Errorf("asking for the execution of run %s: %w", child.RunID, err)
+	}
+	if running {
+		return false, nil
+	}
+	// The execution may have closed the run between the two looks.
+	now, err := t.e.Log.Header(ctx, child.RunID)
+	if err != nil || now.Status == runlog.StatusClosed {
+		return false, err
+	}
+	if now.Status == runlog.StatusNew && t.prev.Idle < maxStrikes {
+		return true, nil
+	}
+	_, err = t.e.Settle(ctx, child.RunID)
+	return false, err
+}
+
+// endStack records the end of a stack's run.
+func (t *turn) endStack(ctx context.Context, op runlog.Op, child runlog.Header) error {
+	op.FinishedAt = t.e.Clock.Now()
+	op.Status = runlog.OpSucceeded
+	switch child.Result {
+	case runlog.ResultFailed:
+		op.Status = runlog.OpFailed
+		op.Error = &runlog.OpError{Kind: provider.KindFailed, Code: "StackFailed", Message: failureText(child.Failure)}
+	case runlog.ResultPartial:
+		op.Reason = failureText(child.Failure)
+	}
+	if err := t.put(ctx, op); err != nil {
+		return err
+	}
+	about := t.about()
+	about.Stack, about.Region = child.Stack.Name, child.Stack.Region
+	ev := runlog.Event{
+		ID:   runlog.EventID(t.n, op.OpID, runlog.StackFinished, 0),
+		Type: runlog.StackFinished, RunID: t.h.RunID, Root: t.h.Root,
+		Stack: child.Stack.Name, Region: child.Stack.Region, LogicalID: op.LogicalID,
+		ResourceType: "stack", Action: op.Action, ChildRun: child.RunID,
+		Result: child.Result, Counts: &child.Counts, Failure: child.Failure,
+		DurationMs: op.FinishedAt.Sub(op.StartedAt).Milliseconds(),
+	}
+	t.e.append(ctx, ev)
+	return nil
+}
+
+func failureText(f *runlog.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return f.Summary
+}
+
+// environmentOf is the stack that an asset is published for: where it goes.
+func (t *turn) environmentOf(planned plan.Operation) runlog.StackRef {
+	for _, s := range t.req.Stacks {
+		for _, id := range s.Assets {
+			if "asset."+id == planned.ID {
+				return s.StackRef
+			}
+		}
+	}
+	return runlog.StackRef{}
+}
+
+// openDeployment plans a deployment: it checks every stack before anything is touched, and writes the request
+// and header of each stack's own run.
+func (e *Engine) openDeployment(ctx context.Context, h runlog.Header, req Request) (Step, error) {
+	if h.Command == runlog.CommandPlan {
+		return e.openPlan(ctx, h, req)
+	}
+	if h.Command == runlog.CommandDeploy {
+		if _, diags := e.planAll(ctx, req); diags.HasErrors() {
+			return e.refuse(ctx, h, diags)
+		}
+	}
+	if diags := e.checkDestroy(ctx, req); diags.HasErrors() {
+		return e.refuse(ctx, h, diags)
+	}
+	children := map[string]string{}
+	for _, s := range req.Stacks {
+		id := childRunID(h.RunID, s.Name, s.StackRef)
+		children[stackKey(s.StackRef)] = id
+		child := req
+		child.RunID, child.Stacks, child.Assets = id, []StackRequest{s}, nil
+		if err := putOnce(ctx, e.Objects, requestKey(id), &child); err != nil {
+			return Step{}, err
+		}
+		ch := runlog.Header{
+			RunID: id, Kind: runlog.KindStack, Command: h.Command, Stack: s.StackRef,
+			Root: h.RunID, Parent: h.RunID, Owner: state.Owner(req.Caller, id),
+			Status: runlog.StatusNew, CreatedAt: e.Clock.Now().UTC(),
+		}
+		ch.Execution = executionOf(ch)
+		if _, err := e.Log.CreateRun(ctx, ch); err != nil && !errors.Is(err, runlog.ErrExists) {
+			return Step{}, fmt.Errorf("creating the run of stack %s: %w", s.Name, err)
+		}
+	}
+	file := planFile{Version: planVersion, Plan: deploymentPlan(req, h.Command, children)}
+	if err := putOnce(ctx, e.Objects, planKey(h.RunID), &file); err != nil {
+		return Step{}, err
+	}
+	return e.opened(ctx, h, len(file.Plan.Operations))
+}
+
+// deploymentPlan builds the operations of a deployment.
+func deploymentPlan(req Request, command runlog.Command, children map[string]string) plan.Plan {
+	in := plan.DeploymentInput{Destroy: command == runlog.CommandDestroy}
+	for _, a := range req.Assets {
+		in.Assets = append(in.Assets, plan.DeploymentAsset{ID: a.ID, Name: a.Asset.DisplayName})
+	}
+	for _, s := range req.Stacks {
+		in.Stacks = append(in.Stacks, plan.DeploymentStack{
+			Name: s.Name, ChildRun: children[stackKey(s.StackRef)], DependsOn: s.DependsOn, Assets: s.Assets,
+		})
+	}
+	return plan.BuildDeployment(in)
+}
+
+func stackKey(r runlog.StackRef) string { return r.Account + "/" + r.Region + "/" + r.Name }

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/asset"
+	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/objectstore"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
+)
+
+// Engine is everything the functions need. All members but Logger must be set.
+type Engine struct {
+	Objects   objectstore.Store
+	Log       runlog.Store
+	States    *state.Store
+	Clock     clock.Clock
+	Providers Providers
+	Assets    Publisher
+	Facts     Facts
+	// Executions tells which executions still run.
+	Executions Executions
+	// Holder names this process in leases.
+	Holder string
+	Logger *slog.Logger
+}
+
+// Providers chooses the provider of a resource type; *provider.Registry is one.
+type Providers interface {
+	For(typeName string, recorded provider.Route) (provider.Provider, provider.Route, error)
+}
+
+// Publisher publishes assets.
+type Publisher interface {
+	Publish(ctx context.Context, a assembly.Asset, env asset.Env) (asset.Outcome, error)
+}
+
+// Facts are what a plan needs to know of AWS, read under the stack's role.
+type Facts interface {
+	// Zones returns the names of a region's available availability zones, sorted.
+	Zones(ctx context.Context, account, region string) ([]string, error)
+	// SSMParameter returns the value of a parameter for AWS::SSM::Parameter::Value<…>.
+	SSMParameter(ctx context.Context, account, region, name string) (string, error)
+}
+
+// Executions tells what has become of an execution and of a process.
+type Executions interface {
+	// Running reports whether the execution of that name may still be at work. An execution that nobody
+	// knows is not running.
+	Running(ctx context.Context, name string) (bool, error)
+	// HolderAlive reports whether the process of a lease may still be at work; where that can't be known
+	// it says true, and the lease is waited for.
+	HolderAlive(ctx context.Context, holder string) bool
+}
+
+// NewRunID returns a run id in cdkd's form (reference §3): "20261129T213124236Z-9d519276".
+func NewRunID(now time.Time) string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return runStamp(now) + "-" + hex.EncodeToString(b[:])
+}
+
+func runStamp(now time.Time) string {
+	return strings.NewReplacer(".", "", "-", "", ":", "").Replace(now.UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
+// childRunID derives the run of one stack of a deployment: a repeated Open finds the same one.
+func childRunID(parent, stack string, ref runlog.StackRef) string {
+	stamp, _, _ := strings.Cut(parent, "-")
+	return stamp + "-" + digest(parent, stack, ref.Account, ref.Region)[:8]
+}
+
+// digest hashes its parts, unambiguously joined, to hex.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// token makes the client token of one attempt at an operation: the same for every repeat of the attempt.
+func token(runID, opID, action string, attempt int) string {
+	return "slipway-" + digest(runID, opID, action, fmt.Sprint(attempt))[:48]
+}
+
+var notExecutionChar = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// ExecutionName makes the name of a run's execution: "{subject}-{command}-{runId}", legal for Step Functions
+// (80 characters of a safe set); a subject that had to be changed is told apart by a hash.
+func ExecutionName(subject string, command runlog.Command, runID string) string {
+	tail := "-" + string(command) + "-" + runID
+	safe := notExecutionChar.ReplaceAllString(subject, "-")
+	if limit := 80 - len(tail); safe != subject || len(safe) > limit {
+		sum := digest(subject)[:8]
+		safe = safe[:min(len(safe), limit-9)] + "-" + sum
+	}
+	return safe + tail
+}
+
+// executionOf is the name of the first execution of a run.
+func executionOf(h runlog.Header) string {
+	subject := h.Stack.Name
+	if h.Kind == runlog.KindDeployment {
+		subject = "deployment"
+	}
+	return ExecutionName(subject, h.Command, h.RunID)
+}
+
+func (e *Engine) logger() *slog.Logger {
+	if e.Logger != nil {
+		return e.Logger
+	}
+	return slog.New(slog.DiscardHandler)
+}

@@ -1,0 +1,146 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
+)
+
+// fold merges the result of one ended operation. It is idempotent: a result that is already in the record
+// changes nothing. A record that is neither the one before nor the one after was written by somebody else;
+// what the operation made is then kept wherever it can't hurt, and never lost.
+func (l *ledger) fold(op runlog.Op, planned plan.Operation) error {
+	switch {
+	case op.Status == runlog.OpFailed:
+		return l.foldFailure(op)
+	case op.Status != runlog.OpSucceeded || op.Kind != string(plan.KindResource):
+		return nil
+	}
+	before, err := decodeResource(op.Before)
+	if err != nil {
+		return fmt.Errorf("folding %s: %w", op.OpID, err)
+	}
+	after, err := decodeResource(op.After)
+	if err != nil {
+		return fmt.Errorf("folding %s: %w", op.OpID, err)
+	}
+	switch {
+	case strings.HasSuffix(op.OpID, plan.OldSuffix):
+		l.dropOld(before)
+	case planned.Action == plan.ActionDelete || planned.Action == plan.ActionForget:
+		l.foldDelete(op, before)
+	default:
+		l.foldWrite(op, planned, before, after)
+	}
+	return nil
+}
+
+// foldDelete takes a resource out of the record. A replacement that is undone brings its old half back.
+func (l *ledger) foldDelete(op runlog.Op, before *state.Resource) {
+	id := op.LogicalID
+	current := l.record.Resources[id]
+	if current == nil || before == nil || current.PhysicalID != before.PhysicalID {
+		return
+	}
+	delete(l.record.Resources, id)
+	l.changed = true
+	if !strings.HasSuffix(op.OpID, plan.UndoSuffix) {
+		return
+	}
+	for i, old := range l.cleanup {
+		if old.LogicalID == id {
+			l.record.Resources[id] = old.Resource
+			l.cleanup = slices.Delete(l.cleanup, i, i+1)
+			l.cleanupChanged = true
+			return
+		}
+	}
+}
+
+// foldWrite puts the record after a create, update or replacement in place.
+func (l *ledger) foldWrite(op runlog.Op, planned plan.Operation, before, after *state.Resource) {
+	id := op.LogicalID
+	current := l.record.Resources[id]
+	switch {
+	case after == nil || sameResource(current, after):
+		return
+	case sameResource(current, before):
+	case current != nil && current.PhysicalID != after.PhysicalID:
+		// Another tool has put another resource there. Ours is kept as something to be deleted.
+		l.conflicts = append(l.conflicts, id)
+		l.addOld(id, after)
+		return
+	default:
+		l.conflicts = append(l.conflicts, id)
+	}
+	if planned.Action == plan.ActionReplace && before != nil && !planned.Retain && !planned.DeleteFirst && before.PhysicalID != after.PhysicalID {
+		l.addOld(id, before)
+	}
+	l.record.Resources[id] = after
+	l.changed = true
+}
+
+// foldFailure keeps what a failed create could not remove, and drops the old half that had to go before it.
+func (l *ledger) foldFailure(op runlog.Op) error {
+	if op.Stage == stageDeleted && l.record.Resources[op.LogicalID] != nil {
+		delete(l.record.Resources, op.LogicalID)
+		l.changed = true
+	}
+	if op.PhysicalID == "" || (op.Action != string(plan.ActionCreate) && op.Action != string(plan.ActionReplace)) {
+		return nil
+	}
+	l.addOld(op.LogicalID, &state.Resource{
+		PhysicalID: op.PhysicalID, ResourceType: op.Type,
+		Properties: map[string]any{}, ProvisionedBy: string(provider.RouteCloudControl),
+	})
+	return nil
+}
+
+func (l *ledger) addOld(id string, r *state.Resource) {
+	for _, old := range l.cleanup {
+		if old.LogicalID == id && old.Resource.PhysicalID == r.PhysicalID {
+			return
+		}
+	}
+	l.cleanup = append(l.cleanup, state.OldHalf{LogicalID: id, Resource: r})
+	l.cleanupChanged = true
+}
+
+func (l *ledger) dropOld(r *state.Resource) {
+	if r == nil {
+		return
+	}
+	n := len(l.cleanup)
+	l.cleanup = slices.DeleteFunc(l.cleanup, func(old state.OldHalf) bool {
+		return old.Resource.PhysicalID == r.PhysicalID && old.Resource.ResourceType == r.ResourceType
+	})
+	l.cleanupChanged = l.cleanupChanged || len(l.cleanup) != n
+}
+
+func decodeResource(raw json.RawMessage) (*state.Resource, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	r := new(state.Resource)
+	if err := unmarshal(raw, r); err != nil {
+		return nil, fmt.Errorf("reading the recorded resource: %w", err)
+	}
+	return r, nil
+}
+
+// sameResource compares two records by their JSON; two absent ones are the same.
+func sameResource(a, b *state.Resource) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	x, errA := marshal(a)
+	y, errB := marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(x, y)
+}

@@ -1,0 +1,139 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
+)
+
+// ledger is the recorded state of one stack while a run works on it: the record, the old halves that wait for
+// their deletion, and what is needed to save both conditionally.
+type ledger struct {
+	record *state.Record
+	// stands is the record as it was loaded or last saved, nil when there is none.
+	stands      *state.Record
+	stateETag   string
+	sidecar     *state.Sidecar
+	sidecarETag string
+	cleanup     []state.OldHalf
+	// changed: the record differs from what stands; cleanupChanged: the old halves do.
+	changed, cleanupChanged bool
+	// conflicts names the resources whose record somebody else has changed meanwhile.
+	conflicts []string
+}
+
+// loadLedger reads a stack's record and sidecar.
+func (e *Engine) loadLedger(ctx context.Context, ref runlog.StackRef) (*ledger, error) {
+	l := &ledger{}
+	rec, etag, err := e.States.Load(ctx, ref.Name, ref.Region)
+	switch {
+	case state.IsNotFound(err):
+	case err != nil:
+		return nil, err
+	default:
+		l.stands, l.stateETag = rec, etag
+	}
+	sidecar, etag, err := e.States.LoadSidecar(ctx, ref.Name, ref.Region)
+	switch {
+	case state.IsNotFound(err):
+		l.sidecar = &state.Sidecar{StackName: ref.Name, Region: ref.Region}
+	case err != nil:
+		return nil, err
+	default:
+		l.sidecar, l.sidecarETag = sidecar, etag
+	}
+	l.cleanup = l.sidecar.Pending(l.stands)
+	l.record = copyRecord(l.stands, ref)
+	return l, nil
+}
+
+// copyRecord copies what folding changes: the map of resources, not the resources.
+func copyRecord(rec *state.Record, ref runlog.StackRef) *state.Record {
+	if rec == nil {
+		return &state.Record{
+			Version: state.SchemaVersion, StackName: ref.Name, Region: ref.Region,
+			Resources: map[string]*state.Resource{}, Outputs: map[string]any{},
+		}
+	}
+	c := *rec
+	c.Resources = maps.Clone(rec.Resources)
+	if c.Resources == nil {
+		c.Resources = map[string]*state.Resource{}
+	}
+	return &c
+}
+
+// saveLedger saves what has changed: the sidecar before the record.
+func (e *Engine) saveLedger(ctx context.Context, l *ledger, runID string, gen state.Generation) error {
+	l.sidecar.Cleanup = slices.Clone(l.cleanup)
+	for i := range l.sidecar.Cleanup {
+		if l.sidecar.Cleanup[i].RunID == "" {
+			l.sidecar.Cleanup[i].RunID = runID
+			l.sidecar.Cleanup[i].Since = e.Clock.Now().UnixMilli()
+		}
+	}
+	gen.RunID = runID
+	switch {
+	case l.changed:
+		was, err := state.Digest(l.stands)
+		if err != nil {
+			return err
+		}
+		saved, err := e.States.SaveWithSidecar(ctx, state.Save{
+			Record: l.record, StateETag: l.stateETag, Was: was,
+			Sidecar: l.sidecar, SidecarETag: l.sidecarETag, Next: gen,
+		})
+		l.sidecar, l.sidecarETag = saved.Sidecar, saved.SidecarETag
+		if err != nil {
+			return err
+		}
+		l.stateETag = saved.StateETag
+		l.stands = l.record
+		l.record = copyRecord(l.stands, runlog.StackRef{})
+	case l.cleanupChanged:
+		etag, err := e.States.SaveSidecar(ctx, l.sidecar, l.sidecarETag)
+		if err != nil {
+			return err
+		}
+		l.sidecarETag = etag
+	}
+	l.changed, l.cleanupChanged = false, false
+	return nil
+}
+
+// foldAll folds every ended operation that is not in folded yet, in the order in which they ended, and
+// returns the grown list.
+func (l *ledger) foldAll(ops map[string]runlog.Op, byID map[string]plan.Operation, folded []string) ([]string, error) {
+	done := make(map[string]bool, len(folded))
+	for _, key := range folded {
+		done[key] = true
+	}
+	var fresh []runlog.Op
+	for id, op := range ops {
+		if _, known := byID[id]; known && op.Status.Ended() && !done[foldKey(op)] {
+			fresh = append(fresh, op)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b runlog.Op) int {
+		if c := a.FinishedAt.Compare(b.FinishedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.OpID, b.OpID)
+	})
+	for _, op := range fresh {
+		if err := l.fold(op, byID[op.OpID]); err != nil {
+			return nil, err
+		}
+		folded = append(folded, foldKey(op))
+	}
+	return folded, nil
+}
+
+// foldKey names one attempt at an operation in the list of what has been folded.
+func foldKey(op runlog.Op) string { return fmt.Sprintf("%s#%d", op.OpID, op.Attempt) }

@@ -1,0 +1,93 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/slipway-cdk/slipway/pkg/objectstore"
+	"github.com/slipway-cdk/slipway/pkg/plan"
+)
+
+// The objects of a run, all below slipway/runs/{id}/. Each is written once and never changed.
+
+func requestKey(runID string) string      { return "slipway/runs/" + runID + "/request.json" }
+func planKey(runID string) string         { return "slipway/runs/" + runID + "/plan.json" }
+func rollbackPlanKey(runID string) string { return "slipway/runs/" + runID + "/rollback.json" }
+func viewsKey(runID string) string        { return "slipway/runs/" + runID + "/view.json" }
+func waveKey(runID string, n int) string {
+	return fmt.Sprintf("slipway/runs/%s/waves/%05d.json", runID, n)
+}
+func decisionKey(runID string, n int) string {
+	return fmt.Sprintf("slipway/runs/%s/decisions/%05d.json", runID, n)
+}
+
+// TemplateKey is the object that holds a template, by its digest.
+func TemplateKey(digest string) string { return "slipway/templates/" + digest + ".json" }
+
+// getJSON reads an object into v. Numbers in untyped members stay json.Number.
+func getJSON(ctx context.Context, s objectstore.Store, key string, v any) error {
+	obj, err := s.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", key, err)
+	}
+	if err := unmarshal(obj.Body, v); err != nil {
+		return fmt.Errorf("reading %s: %w", key, err)
+	}
+	return nil
+}
+
+// putOnce writes an object that is never changed. When one stands already, because this step has been here
+// before, that one is kept and read into v.
+func putOnce(ctx context.Context, s objectstore.Store, key string, v any) error {
+	body, err := marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", key, err)
+	}
+	_, err = s.Put(ctx, key, body, objectstore.Condition{IfNoneMatch: true})
+	if errors.Is(err, objectstore.ErrPrecondition) {
+		return getJSON(ctx, s, key, v)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", key, err)
+	}
+	return nil
+}
+
+// isAbsent reports whether an object does not exist.
+func isAbsent(err error) bool { return errors.Is(err, objectstore.ErrNotFound) }
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func unmarshal(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	return dec.Decode(v)
+}
+
+// decisionRecord is decisions/{n}.json: what Next has decided, and where folding stood.
+type decisionRecord struct {
+	Decision int  `json:"decision"`
+	Step     Step `json:"step"`
+	// Folded lists the operations whose results are in the state record, by id and attempt.
+	Folded []string `json:"folded"`
+	// History estimates the events of the current execution so far.
+	History int        `json:"history"`
+	Phase   plan.Phase `json:"phase"`
+	// Idle counts the waits since something last ended: waits grow with it.
+	Idle int `json:"idle"`
+	// Waves counts the waves so far.
+	Waves int `json:"waves"`
+	// Strikes counts, by operation, the waves that left no trace of it.
+	Strikes map[string]int `json:"strikes,omitempty"`
+}

@@ -1,0 +1,422 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/asset"
+	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/diff"
+	"github.com/slipway-cdk/slipway/pkg/intrinsic"
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
+	"github.com/slipway-cdk/slipway/pkg/template"
+)
+
+// planVersion is the version of plan.json.
+const planVersion = 1
+
+// planFile is plan.json: what a run will do, and the facts that all its values are resolved against. It never
+// changes once it is written.
+type planFile struct {
+	Version     int       `json:"version"`
+	Plan        plan.Plan `json:"plan"`
+	TemplateKey string    `json:"templateKey,omitempty"`
+	Facts       facts     `json:"facts"`
+	// Dependencies are what each resource's record will list; Attributes what the template reads of it.
+	Dependencies map[string][]string `json:"dependencies,omitempty"`
+	Attributes   map[string][]string `json:"attributes,omitempty"`
+	// Initial: the stack had no record.
+	Initial bool `json:"initial,omitempty"`
+}
+
+// generation is what the sidecar says of the records that this run saves.
+func (f planFile) generation() state.Generation {
+	digest := strings.TrimSuffix(strings.TrimPrefix(f.TemplateKey, TemplateKey("")[:len("slipway/templates/")]), ".json")
+	return state.Generation{TemplateDigest: digest}
+}
+
+// stackPlan is everything that planning a stack yields.
+type stackPlan struct {
+	file    planFile
+	view    plan.StackView
+	binding binding
+	// outputs are what the stack will publish, as far as it is known.
+	outputs diff.OutputSet
+}
+
+// binding is what a shown plan was made from: a run bound to the plan refuses another base.
+type binding struct {
+	StateETag   string `json:"stateEtag"`
+	TemplateKey string `json:"templateKey"`
+}
+
+// planViews is view.json of a plan run.
+type planViews struct {
+	Views    []plan.StackView   `json:"views"`
+	Bindings map[string]binding `json:"bindings"` // by stackKey
+}
+
+// planStack plans one stack: it loads the record, gathers the facts, diffs, and checks every type and property.
+// Nothing is written. earlier is what stacks before it in the same deployment publish, nil in the stack's own run.
+func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, command runlog.Command, earlier *published) (*stackPlan, diag.Diagnostics) {
+	l, warnings, err := e.planningLedger(ctx, s.StackRef, req.Options.Lenient)
+	if err != nil {
+		return nil, diag.From(err).InStack(s.Name)
+	}
+	p := &stackPlan{
+		view:    plan.StackView{Stack: s.Name, Region: s.Region, Account: s.Account, Command: string(command)},
+		binding: binding{StateETag: l.stateETag, TemplateKey: s.TemplateKey},
+	}
+	p.file = planFile{Version: planVersion, Initial: l.stands == nil}
+	if command == runlog.CommandDestroy {
+		p.destroy(l)
+		return p, warnings
+	}
+	t, err := e.template(ctx, s.TemplateKey)
+	if err != nil {
+		return nil, diag.From(err).InStack(s.Name)
+	}
+	diags := append(warnings, e.planDeploy(ctx, req, s, t, l, earlier, p)...)
+	return p, diags.InStack(s.Name)
+}
+
+// planningLedger loads what a plan starts from. With lenient a damaged record is repaired for the eye, with a
+// warning: nothing is provisioned from such a plan.
+func (e *Engine) planningLedger(ctx context.Context, ref runlog.StackRef, lenient bool) (*ledger, diag.Diagnostics, error) {
+	l, err := e.loadLedger(ctx, ref)
+	if err == nil || !lenient || !state.IsDamaged(err) {
+		return l, nil, err
+	}
+	rec, etag, warnings, err := e.States.LoadLenient(ctx, ref.Name, ref.Region)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &ledger{stands: rec, stateETag: etag, record: copyRecord(rec, ref), sidecar: &state.Sidecar{}}, warnings, nil
+}
+
+func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t *template.Template, l *ledger, earlier *published, p *stackPlan) diag.Diagnostics {
+	diags := template.Validate(t)
+	if macros := t.Macros(); len(macros) > 0 {
+		diags = append(diags, diag.Diagnostic{
+			Severity: diag.Error, Path: "Transform", Summary: "the template needs the macro " + strings.Join(macros, ", "),
+			Detail: "macros are expanded by AWS and there is no AWS endpoint here",
+			Next:   "Expand the template before, or take the macro out.",
+		})
+	}
+	if diags.HasErrors() {
+		return diags
+	}
+	f, more := e.gather(ctx, req, s, t, earlier)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return diags
+	}
+	deps := template.Dependencies(t, f.Conditions)
+	in := diff.Input{
+		Record: l.stands, Template: t, Conditions: f.Conditions, Dependencies: deps, Scope: f.scope(t),
+	}
+	if diags = append(diags, diff.Check(in)...); diags.HasErrors() {
+		return diags
+	}
+	result, more := diff.Compute(in)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return diags
+	}
+	if !req.Options.ForceStatefulRecreation {
+		if diags = append(diags, guardStateful(result.Changes)...); diags.HasErrors() {
+			return diags
+		}
+	}
+	p.file.TemplateKey, p.file.Facts = s.TemplateKey, f
+	p.file.Dependencies = result.Dependencies
+	p.file.Attributes = wantedAttributes(t, deps)
+	p.file.Plan = plan.Build(plan.Input{
+		Changes: result.Changes, Dependencies: result.Dependencies, Record: l.stands,
+		DeleteEdges: template.DeleteEdges(deployed(l.stands)), Leftovers: leftovers(l),
+		Unchanged: result.Unchanged,
+	})
+	p.view.Changes, p.view.Unchanged = result.Changes, result.Unchanged
+	in.Scope = result.Scope
+	p.outputs = diff.EvaluateOutputs(in)
+	p.view.Outputs = p.outputs.Changes
+	return diags
+}
+
+// guardStateful refuses replacements that lose data (reference §6.6).
+func guardStateful(changes []diff.Change) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range diff.StatefulReplacements(changes) {
+		diags = append(diags, diag.Diagnostic{
+			Severity: diag.Error, LogicalID: c.LogicalID,
+			Summary: fmt.Sprintf("%s (%s) would be replaced and its data lost", c.LogicalID, c.Type),
+			Detail:  "a property that can't be changed in place has changed: " + strings.Join(replacingPaths(c), ", "),
+			Next:    "Pass --force-stateful-recreation if that is meant, set UpdateReplacePolicy: Retain, or undo the change.",
+		})
+	}
+	return diags
+}
+
+func replacingPaths(c diff.Change) []string {
+	var paths []string
+	for _, pc := range c.Changes {
+		if pc.Replacement != "" {
+			paths = append(paths, pc.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return []string{"Type"}
+	}
+	return paths
+}
+
+// wantedAttributes lists what Fn::GetAtt and Fn::Sub read of every resource.
+func wantedAttributes(t *template.Template, deps map[string][]template.Reference) map[string][]string {
+	out := map[string][]string{}
+	add := func(ref template.Reference) {
+		if ref.Attribute != "" && !slices.Contains(out[ref.Target], ref.Attribute) {
+			out[ref.Target] = append(out[ref.Target], ref.Attribute)
+		}
+	}
+	for _, refs := range deps {
+		for _, ref := range refs {
+			add(ref)
+		}
+	}
+	for _, ref := range t.OutputReferences() {
+		add(ref)
+	}
+	for _, list := range out {
+		slices.Sort(list)
+	}
+	return out
+}
+
+// leftovers lists the old halves that an earlier run has left, for the plan.
+func leftovers(l *ledger) []plan.Leftover {
+	var out []plan.Leftover
+	for _, old := range l.cleanup {
+		out = append(out, plan.Leftover{
+			LogicalID: old.LogicalID, Type: old.Resource.ResourceType, PhysicalID: old.Resource.PhysicalID,
+			Dependencies: old.Resource.Dependencies, Policy: old.Resource.DeletionPolicy,
+		})
+	}
+	return out
+}
+
+// deployed is a record as template.DeleteEdges reads it.
+func deployed(rec *state.Record) map[string]template.Deployed {
+	if rec == nil {
+		return nil
+	}
+	out := make(map[string]template.Deployed, len(rec.Resources))
+	for id, r := range rec.Resources {
+		out[id] = template.Deployed{
+			Type: r.ResourceType, PhysicalID: r.PhysicalID, Properties: r.Properties,
+			Attributes: r.Attributes, Dependencies: r.Dependencies,
+		}
+	}
+	return out
+}
+
+// destroy plans the deletion of everything that the record holds.
+func (p *stackPlan) destroy(l *ledger) {
+	p.file.Plan = plan.BuildDestroy(l.stands, template.DeleteEdges(deployed(l.stands)), leftovers(l)...)
+	for _, op := range p.file.Plan.Operations {
+		if strings.HasSuffix(op.ID, plan.OldSuffix) {
+			continue
+		}
+		p.view.Changes = append(p.view.Changes, diff.Change{
+			LogicalID: op.LogicalID, Type: op.Type, Action: diff.ActionDelete, Retain: op.Action == plan.ActionForget,
+		})
+	}
+}
+
+// planRun plans a stack's own run, and checks that it still is what was shown.
+func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (planFile, diag.Diagnostics, error) {
+	s := req.Stacks[0]
+	p, diags := e.planStack(ctx, req, s, h.Command, nil)
+	if diags.HasErrors() {
+		return planFile{}, nil, diags
+	}
+	if req.PlanRun != "" {
+		var shown planViews
+		if err := getJSON(ctx, e.Objects, viewsKey(req.PlanRun), &shown); err != nil {
+			return planFile{}, nil, err
+		}
+		if was, ok := shown.Bindings[stackKey(s.StackRef)]; ok && was != p.binding {
+			return planFile{}, nil, diag.Diagnostics{{
+				Severity: diag.Error, Stack: s.Name, Summary: "stack " + s.Name + " has changed since its plan was shown",
+				Detail: "another run has written its record, or the template is another one",
+				Next:   "Run the command again and look at the new plan.",
+			}}
+		}
+	}
+	return p.file, diags, nil
+}
+
+// planAll plans every stack of a deployment, in order: what a stack will publish is pending for the ones after it.
+func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.Diagnostics) {
+	command := req.Command
+	if command == runlog.CommandPlan {
+		command = req.Of
+	}
+	earlier := newPublished()
+	var plans []*stackPlan
+	var diags diag.Diagnostics
+	for _, s := range req.Stacks {
+		p, more := e.planStack(ctx, req, s, command, earlier)
+		diags = append(diags, more...)
+		if more.HasErrors() {
+			// What it would have published is not known: the stacks after it must not fail for that.
+			e.presume(ctx, s, earlier)
+			continue
+		}
+		plans = append(plans, p)
+		earlier.add(s, p)
+	}
+	return plans, diags
+}
+
+// add notes what a planned stack publishes.
+func (pub *published) add(s StackRequest, p *stackPlan) {
+	key := func(name string) string {
+		return intrinsic.StackOutput{Stack: s.Name, Region: s.Region, Output: name}.Key()
+	}
+	for name, v := range p.outputs.Values {
+		pub.outputs[key(name)] = v
+	}
+	for _, name := range p.outputs.Unknown {
+		pub.unknown[key(name)] = true
+	}
+	for name := range p.outputs.Exports {
+		if v, known := p.outputs.Values[name]; known {
+			pub.values[name] = v
+		} else {
+			pub.pending[name] = true
+		}
+	}
+	for _, c := range p.outputs.Changes {
+		if c.Kind == "remove" {
+			pub.gone[c.Name] = true
+		}
+	}
+}
+
+// presume marks everything that a stack's template exports as pending.
+func (e *Engine) presume(ctx context.Context, s StackRequest, earlier *published) {
+	if s.TemplateKey == "" {
+		return
+	}
+	t, err := e.template(ctx, s.TemplateKey)
+	if err != nil {
+		return
+	}
+	scope := &intrinsic.Scope{Template: t, Pseudo: intrinsic.PseudoFor(s.Account, s.Region, s.Name)}
+	for name, o := range t.Outputs {
+		earlier.unknown[intrinsic.StackOutput{Stack: s.Name, Region: s.Region, Output: name}.Key()] = true
+		if o.ExportName == nil {
+			continue
+		}
+		if v, err := intrinsic.NewResolver(scope).Resolve(o.ExportName, "Export.Name"); err == nil {
+			if export, ok := v.(string); ok {
+				earlier.pending[export] = true
+			}
+		}
+	}
+}
+
+// openPlan carries out a plan run: it stores the redacted plans and closes. Nothing else is written.
+func (e *Engine) openPlan(ctx context.Context, h runlog.Header, req Request) (Step, error) {
+	plans, diags := e.planAll(ctx, req)
+	if req.Of == runlog.CommandDestroy {
+		diags = append(diags, e.checkDestroy(ctx, req)...)
+	}
+	if diags.HasErrors() {
+		return e.refuse(ctx, h, diags)
+	}
+	views := planViews{Bindings: map[string]binding{}}
+	for i, p := range plans {
+		views.Views = append(views.Views, p.view)
+		views.Bindings[stackKey(req.Stacks[i].StackRef)] = p.binding
+	}
+	if err := putOnce(ctx, e.Objects, viewsKey(h.RunID), &views); err != nil {
+		return Step{}, err
+	}
+	h.Diagnostics = diags
+	if err := e.closeHeader(ctx, h, runlog.ResultSucceeded); err != nil {
+		return Step{}, err
+	}
+	return Step{RunID: h.RunID, Kind: StepDone, Decision: 1}, nil
+}
+
+// PlanViews returns the redacted plans of a plan run, in stack order.
+func (e *Engine) PlanViews(ctx context.Context, runID string) ([]plan.StackView, error) {
+	var views planViews
+	if err := getJSON(ctx, e.Objects, viewsKey(runID), &views); err != nil {
+		return nil, err
+	}
+	return views.Views, nil
+}
+
+// checkDestroy refuses to destroy a protected stack, and one whose exports a stack outside of this destroy
+// still imports (reference §7.8).
+func (e *Engine) checkDestroy(ctx context.Context, req Request) diag.Diagnostics {
+	if req.Command != runlog.CommandDestroy && req.Of != runlog.CommandDestroy {
+		return nil
+	}
+	going := map[state.Ref]bool{}
+	for _, s := range req.Stacks {
+		going[state.Ref{Stack: s.Name, Region: state.Region(s.Region)}] = true
+	}
+	var diags diag.Diagnostics
+	for _, s := range req.Stacks {
+		if s.TerminationProtection && !req.Options.RemoveProtection {
+			diags = append(diags, diag.Diagnostic{
+				Severity: diag.Error, Stack: s.Name, Summary: "stack " + s.Name + " is protected against termination",
+				Next: "Set terminationProtection to false in the app, or pass --remove-protection.",
+			})
+		}
+		importers, err := e.States.Importers(ctx, s.Name, s.Region, nil)
+		if err != nil {
+			return append(diags, diag.From(err).InStack(s.Name)...)
+		}
+		for _, i := range importers {
+			if !going[state.Ref{Stack: i.Stack, Region: state.Region(i.Region)}] {
+				diags = append(diags, diag.Diagnostic{
+					Severity: diag.Error, Stack: s.Name,
+					Summary: fmt.Sprintf("stack %s (%s) still imports %s from %s", i.Stack, i.Region, i.ExportName, s.Name),
+					Next:    "Destroy that stack first, or take the import out of it and deploy it.",
+				})
+			}
+		}
+	}
+	return diags
+}
+
+// Submit stores a deployment's request and header. The caller then starts the execution that the header names.
+func (e *Engine) Submit(ctx context.Context, req Request) (runlog.Header, error) {
+	if err := putOnce(ctx, e.Objects, requestKey(req.RunID), &req); err != nil {
+		return runlog.Header{}, err
+	}
+	h := runlog.Header{
+		RunID: req.RunID, Kind: runlog.KindDeployment, Command: req.Command, Root: req.RunID,
+		Owner: state.Owner(req.Caller, req.RunID), Status: runlog.StatusNew, CreatedAt: req.CreatedAt,
+	}
+	h.Execution = executionOf(h)
+	created, err := e.Log.CreateRun(ctx, h)
+	if errors.Is(err, runlog.ErrExists) {
+		return e.Log.Header(ctx, req.RunID)
+	}
+	if err != nil {
+		return h, fmt.Errorf("creating run %s: %w", req.RunID, err)
+	}
+	return created, nil
+}
+
+func assetEnvironment(account, region string) asset.Env {
+	return asset.Env{Account: account, Region: region}
+}

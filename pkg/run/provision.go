@@ -1,0 +1,388 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
+)
+
+// waveInput is waves/{n}.json: what the provisioners of one wave need, and nothing else.
+type waveInput struct {
+	Wave       int                        `json:"wave"`
+	Operations map[string]json.RawMessage `json:"operations"` // operationInput by operation id
+}
+
+// operationInput is one resolved operation.
+type operationInput struct {
+	Operation plan.Operation `json:"operation"`
+	Attempt   int            `json:"attempt"`
+	Account   string         `json:"account"`
+	Region    string         `json:"region"`
+	Stack     string         `json:"stack"`
+	// Properties are the resolved desired properties.
+	Properties map[string]any `json:"properties,omitempty"`
+	// Before is the resource's record now; it is absent for a create.
+	Before json.RawMessage `json:"before,omitempty"`
+	// The rest becomes part of the record.
+	Dependencies        []string       `json:"dependencies,omitempty"`
+	DeletionPolicy      string         `json:"deletionPolicy,omitempty"`
+	UpdateReplacePolicy string         `json:"updateReplacePolicy,omitempty"`
+	Route               provider.Route `json:"route,omitempty"`
+	// WantAttributes names the attributes that the template reads of this resource.
+	WantAttributes []string `json:"wantAttributes,omitempty"`
+	NameSuffix     string   `json:"nameSuffix,omitempty"`
+	// Root and Command are the run's, for the events.
+	Root    string         `json:"root,omitempty"`
+	Command runlog.Command `json:"command,omitempty"`
+}
+
+// leaseSlack is added to a slice: the time between a provisioner's last look at the clock and its return.
+const leaseSlack = 30 * time.Second
+
+// Provision carries out one operation of a wave, or goes on with it, for at most the wave's slice. Invoked
+// again it returns the recorded result, or recovers the unfinished call under the same token.
+func (e *Engine) Provision(ctx context.Context, in ProvisionInput) (OperationStatus, error) {
+	input, err := e.operationInput(ctx, in.RunID, in.Wave, in.Op)
+	if err != nil {
+		return OperationStatus{}, err
+	}
+	op, err := e.carryOut(ctx, in.RunID, in.Wave, in.Epoch, runlog.StatusOpen, input, time.Duration(max(in.Slice, 1))*time.Second)
+	if err != nil {
+		return OperationStatus{}, err
+	}
+	return OperationStatus{Op: op.OpID, Status: string(op.Status)}, nil
+}
+
+func (e *Engine) operationInput(ctx context.Context, runID string, wave int, opID string) (operationInput, error) {
+	var w waveInput
+	if err := getJSON(ctx, e.Objects, waveKey(runID, wave), &w); err != nil {
+		return operationInput{}, fmt.Errorf("operation %s of run %s: %w", opID, runID, err)
+	}
+	raw, ok := w.Operations[opID]
+	if !ok {
+		return operationInput{}, fmt.Errorf("operation %s is not in wave %d of run %s", opID, wave, runID)
+	}
+	var input operationInput
+	if err := unmarshal(raw, &input); err != nil {
+		return operationInput{}, fmt.Errorf("operation %s of run %s: %w", opID, runID, err)
+	}
+	return input, nil
+}
+
+// carryOut moves one operation on: intent, call, result. `in` is the status that the run must have: OPEN for
+// a provisioner, SETTLING for a janitor that recovers what a dead one has left.
+func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in runlog.Status, input operationInput, slice time.Duration) (runlog.Op, error) {
+	op, err := e.Log.Op(ctx, runID, input.Operation.ID)
+	switch {
+	case errors.Is(err, runlog.ErrNotFound):
+		op = runlog.Op{}
+	case err != nil:
+		return runlog.Op{}, fmt.Errorf("reading the journal of %s: %w", input.Operation.ID, err)
+	}
+	if op.Version != 0 && op.Attempt >= input.Attempt && op.Status.Ended() {
+		return op, nil
+	}
+	now := e.Clock.Now()
+	fresh := op.Version == 0 || op.Attempt < input.Attempt
+	if fresh {
+		version := op.Version
+		op = runlog.Op{
+			OpID: input.Operation.ID, Kind: string(input.Operation.Kind), Action: string(input.Operation.Action),
+			LogicalID: input.Operation.LogicalID, Type: input.Operation.Type,
+			Attempt: input.Attempt, Status: runlog.OpIntent,
+			Token:  token(runID, input.Operation.ID, string(input.Operation.Action), input.Attempt),
+			Before: input.Before, StartedAt: now, Version: version,
+		}
+	}
+	op.Epoch, op.Wave = epoch, wave
+	op.Lease = runlog.Lease{Holder: e.Holder, Until: now.Add(slice + leaseSlack)}
+	if op, err = e.Log.PutOp(ctx, runID, in, op); err != nil {
+		return runlog.Op{}, fmt.Errorf("recording the intent of %s: %w", input.Operation.ID, err)
+	}
+	if fresh {
+		e.tell(ctx, runID, input, op, runlog.OpStarted)
+	}
+
+	op, err = e.work(ctx, runID, in, input, op, now.Add(slice))
+	if err != nil {
+		return runlog.Op{}, err
+	}
+	op.Lease = runlog.Lease{}
+	if op.Status.Ended() {
+		op.FinishedAt = e.Clock.Now()
+	}
+	recorded, err := e.Log.PutOp(ctx, runID, in, op)
+	if err != nil {
+		return runlog.Op{}, fmt.Errorf("recording the result of %s: %w", input.Operation.ID, err)
+	}
+	switch recorded.Status {
+	case runlog.OpSucceeded:
+		e.tell(ctx, runID, input, recorded, runlog.OpDone)
+	case runlog.OpFailed:
+		if provider.RetryableKind(recorded.Error.Kind) && recorded.Attempt < maxAttempts {
+			e.tell(ctx, runID, input, recorded, runlog.OpRetry)
+		} else {
+			e.tell(ctx, runID, input, recorded, runlog.OpFail)
+		}
+	case runlog.OpSkipped:
+		e.tell(ctx, runID, input, recorded, runlog.OpSkip)
+	}
+	return recorded, nil
+}
+
+// work makes the provider calls of one operation until it has ended or the slice is over. It returns the
+// operation as it is to be recorded; an error means that nothing is known and the intent stays open.
+func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input operationInput, op runlog.Op, until time.Time) (runlog.Op, error) {
+	p, route, err := e.Providers.For(op.Type, input.Route)
+	if err != nil {
+		return failed(op, &provider.Error{Kind: provider.KindUnsupported, Err: err}), nil
+	}
+	req, before, err := input.request(op)
+	if err != nil {
+		return op, err
+	}
+	deleting := input.Operation.DeleteFirst && op.Stage == ""
+	if deleting && before == nil {
+		deleting, op.Stage = false, stageDeleted
+	}
+	var progress provider.Progress
+	switch {
+	case op.Status == runlog.OpRunning && op.Handle != nil:
+		progress, err = p.Poll(ctx, stageRequest(req, before, deleting), *op.Handle)
+	case deleting:
+		progress, err = p.Delete(ctx, stageRequest(req, before, true))
+	default:
+		progress, err = start(ctx, p, input.Operation.Action, req)
+	}
+	for {
+		if err != nil {
+			if ctx.Err() != nil {
+				return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
+			}
+			return e.fail(ctx, p, req, op, err), nil
+		}
+		if progress.Done && deleting && progress.Skipped == "" {
+			// The old half is gone: that is recorded before the new one is begun.
+			deleting, op.Stage, op.Status, op.Handle = false, stageDeleted, runlog.OpIntent, nil
+			if op, err = e.Log.PutOp(ctx, runID, in, op); err != nil {
+				return op, fmt.Errorf("recording the progress of %s: %w", op.OpID, err)
+			}
+			progress, err = p.Create(ctx, req)
+			continue
+		}
+		if progress.PhysicalID != "" && !deleting {
+			op.PhysicalID = progress.PhysicalID
+		}
+		if progress.Done {
+			return succeed(op, input, route, before, progress)
+		}
+		op.Status, op.Handle = runlog.OpRunning, progress.Handle
+		op.NotBefore = e.Clock.Now().Add(progress.RetryAfter)
+		if op.NotBefore.After(until) {
+			return op, nil
+		}
+		// The handle is recorded before the wait: a process that dies here can be followed by another one.
+		if op, err = e.Log.PutOp(ctx, runID, in, op); err != nil {
+			return op, fmt.Errorf("recording the progress of %s: %w", op.OpID, err)
+		}
+		if err := e.Clock.Sleep(ctx, max(progress.RetryAfter, 0)); err != nil {
+			return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, err)
+		}
+		progress, err = p.Poll(ctx, stageRequest(req, before, deleting), *op.Handle)
+	}
+}
+
+// stageDeleted marks a replacement whose old half had to go first, and has.
+const stageDeleted = "deleted"
+
+// stageRequest is the request of the deletion that comes before the creation, or the request itself.
+func stageRequest(req provider.Request, before *state.Resource, deleting bool) provider.Request {
+	if !deleting {
+		return req
+	}
+	req.PhysicalID, req.Properties = before.PhysicalID, nil
+	req.Token += "-old"
+	return req
+}
+
+// start makes the first call of an operation.
+func start(ctx context.Context, p provider.Provider, action plan.Action, req provider.Request) (provider.Progress, error) {
+	switch action {
+	case plan.ActionCreate, plan.ActionReplace:
+		return p.Create(ctx, req)
+	case plan.ActionUpdate:
+		return p.Update(ctx, req)
+	case plan.ActionDelete:
+		return p.Delete(ctx, req)
+	}
+	return provider.Progress{}, fmt.Errorf("the provisioner cannot %s a resource", action)
+}
+
+// request builds the provider's request and decodes the record before.
+func (in operationInput) request(op runlog.Op) (provider.Request, *state.Resource, error) {
+	req := provider.Request{
+		Stack: in.Stack, Region: in.Region, Account: in.Account,
+		LogicalID: op.LogicalID, Type: op.Type,
+		Properties: in.Properties, Token: op.Token, Attempt: op.Attempt, NameSuffix: in.NameSuffix,
+		WantAttributes: in.WantAttributes,
+	}
+	if len(in.Before) == 0 {
+		return req, nil, nil
+	}
+	before := new(state.Resource)
+	if err := unmarshal(in.Before, before); err != nil {
+		return req, nil, fmt.Errorf("reading the record of %s: %w", op.LogicalID, err)
+	}
+	req.Previous, req.Attributes = before.Properties, before.Attributes
+	if in.Operation.Action != plan.ActionReplace {
+		req.PhysicalID = before.PhysicalID
+	}
+	return req, before, nil
+}
+
+// succeed records what the resource is now.
+func succeed(op runlog.Op, input operationInput, route provider.Route, before *state.Resource, p provider.Progress) (runlog.Op, error) {
+	op.Handle, op.Error = nil, nil
+	if p.Skipped != "" {
+		op.Status, op.Reason = runlog.OpSkipped, p.Skipped
+		return op, nil
+	}
+	op.Status = runlog.OpSucceeded
+	if input.Operation.Action == plan.ActionDelete {
+		op.After = nil
+		return op, nil
+	}
+	after := &state.Resource{
+		PhysicalID: op.PhysicalID, ResourceType: op.Type,
+		Properties: input.Properties, Attributes: p.Attributes, ObservedProperties: p.Observed,
+		Dependencies: input.Dependencies, ProvisionedBy: string(route),
+		DeletionPolicy: input.DeletionPolicy, UpdateReplacePolicy: input.UpdateReplacePolicy,
+	}
+	if p.Effective != nil {
+		after.Properties = p.Effective
+	}
+	if after.Properties == nil {
+		after.Properties = map[string]any{}
+	}
+	if before != nil && input.Operation.Action == plan.ActionUpdate {
+		after.Metadata, after.Extra = before.Metadata, before.Extra
+		if after.Attributes == nil {
+			after.Attributes = before.Attributes
+		}
+		if after.PhysicalID == "" {
+			after.PhysicalID = before.PhysicalID
+		}
+	}
+	raw, err := marshal(after)
+	if err != nil {
+		return op, fmt.Errorf("encoding the record of %s: %w", op.LogicalID, err)
+	}
+	op.PhysicalID, op.After = after.PhysicalID, raw
+	return op, nil
+}
+
+// fail records a failure, after removing what a failed create has left behind.
+func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Request, op runlog.Op, cause error) runlog.Op {
+	var perr *provider.Error
+	if !errors.As(cause, &perr) {
+		perr = &provider.Error{Kind: provider.KindFailed, Err: cause}
+	}
+	if perr.PhysicalID != "" {
+		op.PhysicalID = perr.PhysicalID
+		if e.removeRemnant(ctx, p, req, perr.PhysicalID) == nil {
+			op.PhysicalID = ""
+		}
+	} else {
+		op.PhysicalID = ""
+	}
+	return failed(op, perr)
+}
+
+func failed(op runlog.Op, perr *provider.Error) runlog.Op {
+	op.Status, op.Handle = runlog.OpFailed, nil
+	message := perr.Message
+	if message == "" && perr.Err != nil {
+		message = perr.Err.Error()
+	}
+	op.Error = &runlog.OpError{Kind: perr.Kind, Code: perr.Code, Message: message, RequestID: perr.RequestID}
+	return op
+}
+
+// removeRemnant deletes what a failed create has left, so that the next attempt does not meet it.
+func (e *Engine) removeRemnant(ctx context.Context, p provider.Provider, req provider.Request, physicalID string) error {
+	req.PhysicalID = physicalID
+	req.Previous, req.Properties = req.Properties, nil
+	req.Token += "-remnant"
+	progress, err := p.Delete(ctx, req)
+	for err == nil && !progress.Done {
+		if err = e.Clock.Sleep(ctx, progress.RetryAfter); err == nil {
+			progress, err = p.Poll(ctx, req, *progress.Handle)
+		}
+	}
+	return err
+}
+
+// Publish publishes one asset.
+func (e *Engine) Publish(ctx context.Context, in PublishInput) (OperationStatus, error) {
+	input, err := e.operationInput(ctx, in.RunID, in.Wave, in.Op)
+	if err != nil {
+		return OperationStatus{}, err
+	}
+	op, err := e.Log.Op(ctx, in.RunID, in.Op)
+	if err != nil && !errors.Is(err, runlog.ErrNotFound) {
+		return OperationStatus{}, fmt.Errorf("reading the journal of %s: %w", in.Op, err)
+	}
+	if op.Status.Ended() && op.Attempt >= input.Attempt {
+		return OperationStatus{Op: op.OpID, Status: string(op.Status)}, nil
+	}
+	var req Request
+	if err := getJSON(ctx, e.Objects, requestKey(in.RunID), &req); err != nil {
+		return OperationStatus{}, err
+	}
+	now := e.Clock.Now()
+	op = runlog.Op{
+		OpID: in.Op, Kind: string(plan.KindAsset), Action: string(plan.ActionPublish),
+		LogicalID: input.Operation.LogicalID, Type: input.Operation.Type,
+		Attempt: input.Attempt, Token: token(in.RunID, in.Op, string(plan.ActionPublish), input.Attempt),
+		Epoch: in.Epoch, Wave: in.Wave, Status: runlog.OpIntent, StartedAt: now,
+		Lease: runlog.Lease{Holder: e.Holder, Until: now.Add(15 * time.Minute)}, Version: op.Version,
+	}
+	if op, err = e.Log.PutOp(ctx, in.RunID, runlog.StatusOpen, op); err != nil {
+		return OperationStatus{}, fmt.Errorf("recording the intent of %s: %w", in.Op, err)
+	}
+	e.tell(ctx, in.RunID, input, op, runlog.AssetStarted)
+	op = e.publishAsset(ctx, req, input, op)
+	op.Lease, op.FinishedAt = runlog.Lease{}, e.Clock.Now()
+	if op, err = e.Log.PutOp(ctx, in.RunID, runlog.StatusOpen, op); err != nil {
+		return OperationStatus{}, fmt.Errorf("recording the result of %s: %w", in.Op, err)
+	}
+	if op.Status == runlog.OpFailed {
+		e.tell(ctx, in.RunID, input, op, runlog.AssetFailed)
+	} else {
+		e.tell(ctx, in.RunID, input, op, runlog.AssetPublished)
+	}
+	return OperationStatus{Op: op.OpID, Status: string(op.Status)}, nil
+}
+
+// publishAsset publishes the asset that an operation names; its source is in the request.
+func (e *Engine) publishAsset(ctx context.Context, req Request, input operationInput, op runlog.Op) runlog.Op {
+	for _, a := range req.Assets {
+		if "asset."+a.ID != op.OpID {
+			continue
+		}
+		outcome, err := e.Assets.Publish(ctx, a.Asset, assetEnvironment(input.Account, input.Region))
+		if err != nil {
+			return failed(op, &provider.Error{Kind: provider.KindFailed, Err: err})
+		}
+		op.Status, op.Reason = runlog.OpSucceeded, outcome.Reason
+		return op
+	}
+	return failed(op, &provider.Error{Kind: provider.KindInvalid, Message: "the request has no such asset"})
+}
