@@ -74,7 +74,7 @@ func (e *Executor) setup() {
 		source := e.Rand
 		if source == nil {
 			var seed [32]byte
-			crand.Read(seed[:]) //nolint:errcheck // crypto/rand.Read never fails
+			crand.Read(seed[:]) // never fails
 			source = rand.NewChaCha8(seed)
 		}
 		e.random = rand.New(source)

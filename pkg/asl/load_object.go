@@ -158,8 +158,9 @@ func (o *object) path(name string) *path {
 	return &p
 }
 
-// writtenPath reads a ResultPath: a reference path into the state's data, of member names only.
-func (o *object) writtenPath(name string) *path {
+// resultPath reads ResultPath: a reference path into the state's data, of member names only.
+func (o *object) resultPath() *path {
+	const name = "ResultPath"
 	v, ok := o.get(name)
 	if !ok {
 		return &path{text: "$"}

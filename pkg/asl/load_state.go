@@ -87,7 +87,7 @@ func (l *loader) task(s *state, o *object) {
 		l.refuse(s.name, "Parameters is missing")
 	}
 	s.resultSelector = o.template("ResultSelector")
-	s.resultPath = o.writtenPath("ResultPath")
+	s.resultPath = o.resultPath()
 	s.timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)
 	l.errorHandlers(s, o)
 }
@@ -122,7 +122,7 @@ func (l *loader) mapState(s *state, o *object) {
 		s.concurrency = min(int(n), inlineConcurrency)
 	}
 	s.resultSelector = o.template("ResultSelector")
-	s.resultPath = o.writtenPath("ResultPath")
+	s.resultPath = o.resultPath()
 	l.errorHandlers(s, o)
 
 	outside := l.inMap
@@ -168,7 +168,7 @@ func (l *loader) pass(s *state, o *object) {
 	l.transition(s, o)
 	s.result, s.hasResult = o.get("Result")
 	s.parameters = o.template("Parameters")
-	s.resultPath = o.writtenPath("ResultPath")
+	s.resultPath = o.resultPath()
 }
 
 func (l *loader) choiceState(s *state, o *object) {
@@ -293,7 +293,7 @@ func (l *loader) errorHandlers(s *state, o *object) {
 	for i, c := range catch {
 		s.catchers = append(s.catchers, catcher{
 			errors:     l.errorEquals(c, i == len(catch)-1),
-			resultPath: c.writtenPath("ResultPath"),
+			resultPath: c.resultPath(),
 			next:       c.needText("Next"),
 		})
 		c.text("Comment")

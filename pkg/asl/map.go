@@ -158,7 +158,7 @@ func (its *iterations) iterate(it item, last int64, details *MapIterationDetails
 func (its *iterations) walk(it *item, last int64) (doc, int64, error) {
 	v := *its.visit
 	v.item = it
-	var in any = it.value
+	in := it.value
 	if v.state.itemSelector != nil {
 		var err error
 		if in, err = v.fill(v.state.itemSelector, its.data); err != nil {
