@@ -1,6 +1,10 @@
 package sandbox
 
-import "context"
+import (
+	"context"
+	"strings"
+	"time"
+)
 
 // directInput has the members of all requests of the direct API. Properties are JSON values, not JSON text.
 type directInput struct {
@@ -44,7 +48,19 @@ func (s *Sandbox) direct(ctx context.Context, caller Caller, operation string, b
 		if in.Event == nil {
 			return nil, refuse(codeValidation, "an event is required")
 		}
+		if err := s.handlerTime(ctx, *in.Event); err != nil {
+			return nil, err
+		}
 		return s.invokeCustom(ctx, caller, *in.Event)
 	}
 	return nil, refuse(codeUnknownOperation, "the direct API has no operation %s", operation)
+}
+
+// handlerTime waits as long as a custom resource's handler takes: an invocation has no operation to ask about.
+func (s *Sandbox) handlerTime(ctx context.Context, e CustomResourceEvent) error {
+	if s.speed <= 0 {
+		return nil
+	}
+	d := s.latencies.sample(e.ResourceType, strings.ToUpper(e.RequestType), routeCustom, s.seed, e.RequestID)
+	return s.clock.Sleep(ctx, time.Duration(float64(d)/s.speed))
 }

@@ -31,35 +31,51 @@ func refuse(code, format string, args ...any) error {
 // ValidationException is not in that list, yet it is what the service answers to a model that does not fit the
 // schema and to a patch of a read-only property.
 const (
-	codeValidation         = "ValidationException"
-	codeTypeNotFound       = "TypeNotFoundException"
-	codeUnsupported        = "UnsupportedActionException"
-	codeNotFound           = "ResourceNotFoundException"
-	codeNotUpdatable       = "NotUpdatableException"
-	codeConcurrent         = "ConcurrentOperationException"
-	codeConcurrentModify   = "ConcurrentModificationException"
-	codeTokenConflict      = "ClientTokenConflictException"
-	codeRequestNotFound    = "RequestTokenNotFoundException"
-	codeInternal           = "InternalFailure"
-	codeUnknownOperation   = "UnknownOperationException"
-	codeInvalidRequest     = "InvalidRequestException"
-	codeHandlerFailed      = "HandlerFailureException"
-	failureAlreadyExists   = "AlreadyExists"
-	failureNotFound        = "NotFound"
-	failureInvalidRequest  = "InvalidRequest"
-	failureConflict        = "ResourceConflict"
-	failureNotUpdatable    = "NotUpdatable"
-	failureNone            = ""
-	statusInProgress       = "IN_PROGRESS"
-	statusSuccess          = "SUCCESS"
-	statusFailed           = "FAILED"
-	statusCancelled        = "CANCEL_COMPLETE"
-	tokenLife              = 36 * time.Hour
+	codeValidation       = "ValidationException"
+	codeInvalidRequest   = "InvalidRequestException"
+	codeTypeNotFound     = "TypeNotFoundException"
+	codeUnsupported      = "UnsupportedActionException"
+	codeNotFound         = "ResourceNotFoundException"
+	codeNotUpdatable     = "NotUpdatableException"
+	codeConcurrent       = "ConcurrentOperationException"
+	codeConcurrentModify = "ConcurrentModificationException"
+	codeTokenConflict    = "ClientTokenConflictException"
+	codeRequestNotFound  = "RequestTokenNotFoundException"
+	codeUnknownOperation = "UnknownOperationException"
+	codeInternal         = "InternalFailure"
+)
+
+// The codes of failed operations
+// (https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract-errors.html).
+const (
+	failureNone           = ""
+	failureAlreadyExists  = "AlreadyExists"
+	failureNotFound       = "NotFound"
+	failureInvalidRequest = "InvalidRequest"
+	failureConflict       = "ResourceConflict"
+	failureNotUpdatable   = "NotUpdatable"
+)
+
+// The statuses of operations that occur here.
+const (
+	statusInProgress = "IN_PROGRESS"
+	statusSuccess    = "SUCCESS"
+	statusFailed     = "FAILED"
+	statusCancelled  = "CANCEL_COMPLETE"
+)
+
+// Types that CloudFormation answers for itself.
+const (
+	customType      = "AWS::CloudFormation::CustomResource"
+	customPrefix    = "Custom::"
+	nestedStackType = "AWS::CloudFormation::Stack"
+)
+
+// Limits.
+const (
+	tokenLife              = 36 * time.Hour     // how long a client token is remembered
 	requestLife            = 7 * 24 * time.Hour // how long a request's status can be asked for
 	maxModel               = 262144             // bytes of a desired state or patch document
-	customType             = "AWS::CloudFormation::CustomResource"
-	nestedStackType        = "AWS::CloudFormation::Stack"
-	customPrefix           = "Custom::"
 	shortestPollHint       = 250 * time.Millisecond
 	longestPollHint        = 5 * time.Second
 	attemptsForUniqueNames = 8

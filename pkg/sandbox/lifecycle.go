@@ -32,7 +32,7 @@ func (o *operation) create() error {
 		if row.identifier == "" || strings.Trim(row.identifier, "|") == "" {
 			return o.recordFailure("", fail(failureInvalidRequest, "%s can't be identified by its properties", o.typeName))
 		}
-		if ref, missing, err := o.dangling(row.model); err != nil {
+		if ref, missing, err := o.dangling(row.model, nil); err != nil {
 			return err
 		} else if missing {
 			return o.recordFailure("", notFound(o.t, ref))
@@ -177,7 +177,7 @@ func (o *operation) update() error {
 	if len(o.t.PrimaryIdentifier) > 0 && next.identifier != row.identifier {
 		return o.recordFailure(row.identifier, fail(failureNotUpdatable, "the identifier of a %s can't be changed", o.typeName))
 	}
-	if ref, missing, err := o.dangling(next.model); err != nil {
+	if ref, missing, err := o.dangling(next.model, row.model); err != nil {
 		return err
 	} else if missing {
 		return o.recordFailure(row.identifier, notFound(o.t, ref))

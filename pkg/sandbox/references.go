@@ -46,10 +46,8 @@ func parseRelations(table string) (relations, error) {
 type reference struct {
 	value string
 	path  string // without list indices: "Subnets", "VpcConfig/SubnetIds"
-	// relation is the type that the schema says is named, "" where it says nothing; property is which of its
-	// properties the value is.
+	// relation is the type that the schema says is named, "" where it says nothing.
 	relation string
-	property string
 	required bool
 }
 
@@ -110,7 +108,7 @@ func (w *referenceWalk) value(p *schema.Property, v any, path string, required b
 			}
 			// A list's relation is that of its items.
 			if e.RelationType == "" {
-				e.RelationType, e.RelationProperty = p.RelationType, p.RelationProperty
+				e.RelationType = p.RelationType
 			}
 			elem = &e
 		}
@@ -120,7 +118,7 @@ func (w *referenceWalk) value(p *schema.Property, v any, path string, required b
 	case string:
 		r := reference{path: path, required: required}
 		if p != nil && !w.unrelated[w.t.Name+" "+path] {
-			r.relation, r.property = p.RelationType, p.RelationProperty
+			r.relation = p.RelationType
 		}
 		w.text(r, v)
 	}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -274,10 +275,12 @@ func namesOf(t *schema.Type, r *resourceRow) []string {
 }
 
 // dangling returns the first reference of a model to a resource that this sandbox made and that is not there: gone,
-// or still being created. What the sandbox never made is taken for infrastructure that exists outside of it.
-func (o *operation) dangling(model map[string]any) (reference, bool, error) {
+// or still being created. What the sandbox never made is taken for infrastructure that exists outside of it, and
+// what the resource referred to before (previous, nil for a new one) is not looked at again.
+func (o *operation) dangling(model, previous map[string]any) (reference, bool, error) {
+	before := o.s.relations.references(o.t, previous)
 	for _, ref := range o.s.relations.references(o.t, model) {
-		if !o.s.relations.mustExist(o.typeName, ref) {
+		if !o.s.relations.mustExist(o.typeName, ref) || slices.Contains(before, ref) {
 			continue
 		}
 		var resource sql.NullInt64

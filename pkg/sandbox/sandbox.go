@@ -21,7 +21,8 @@ type Options struct {
 	// Speed says how many times faster than AWS operations are: 60 makes a minute a second. 0 is instant: an
 	// operation is over when its status is first asked for.
 	Speed float64
-	// Clock tells the time; nil is real time. Operations end by comparing times, nothing sleeps.
+	// Clock tells the time; nil is real time. Operations end by comparing times; only the handlers of custom
+	// resources sleep. It must not be scaled itself: Speed does that.
 	Clock clock.Clock
 	// Seed makes ids, names and latencies repeatable. 0 draws a new one. Two processes that share a directory must
 	// not share a seed other than 0: they would make up the same ids.
