@@ -8,8 +8,10 @@
 //     global services), shapes.go with shapes.txt (identifiers and attributes in AWS's shapes), fallback.go (the
 //     same for everything not in the table), pattern.go (strings that match a pattern), references.go with
 //     relations.txt (who refers to whom, what can't be deleted), latency.go with latency.tsv;
-//   - the lifecycle of a request: engine.go, create.go, update.go, delete.go, requests.go, custom.go;
-//   - storage: database.go; wire: http.go, cloudcontrol.go, direct.go, sts.go; callers: sandbox.go, client.go.
+//   - the lifecycle of a request: engine.go (acceptance), lifecycle.go (create, update, delete, cancel), requests.go
+//     (operations and client tokens), custom.go (handlers of custom resources);
+//   - storage: database.go, resources.go, inventory.go; wire: http.go, cloudcontrol.go, direct.go, sts.go; callers:
+//     sandbox.go, client.go.
 //
 // What is not: S3 objects, policy evaluation, networks, running code. A resource is a model, not a service.
 package sandbox
