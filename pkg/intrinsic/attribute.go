@@ -1,13 +1,20 @@
 package intrinsic
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/schema"
+	"github.com/slipway-cdk/slipway/pkg/template"
+)
 
 // Attribute returns what Fn::GetAtt of a resource gives, looked for in this order (reference §7.3):
 //
 //  1. the recorded attribute of that very name, also "Outputs.Name" of a nested stack;
 //  2. the recorded attributes walked by the dots of the name;
 //  3. what the type's rules derive from the physical id, the account and the region (constructed);
-//  4. what the type's schema says: a part of the identifier, or its template of the ARN.
+//  4. what the type's schema says: a property where Fn::GetAtt reads those too, a part of the identifier, or
+//     its template of the ARN.
 //
 // There is no falling back to the physical id: a value that merely looks right would reach AWS. ok is false
 // when nothing gives the attribute.
@@ -66,8 +73,13 @@ func schemaAttribute(scope *Scope, r Resource, name string) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	if _, isAttribute := t.Attributes[name]; !isAttribute {
+	if !t.IsAttribute(name) {
 		return nil, false
+	}
+	if t.PropertiesReadable {
+		if v, ok := nested(r.Properties, name); ok {
+			return v, true
+		}
 	}
 	if part, ok := identifierPart(t, r.PhysicalID, name); ok && plausible(name, part) {
 		return part, true
@@ -94,20 +106,20 @@ func plausible(name, part string) bool {
 }
 
 // fillARN fills the placeholders of an ARN template. Each must come from the identifier or a recorded value.
-func fillARN(p Pseudo, r Resource, template string, part func(string) (string, bool)) (any, bool) {
+func fillARN(p Pseudo, r Resource, pattern string, part func(string) (string, bool)) (any, bool) {
 	var out strings.Builder
 	for {
-		start := strings.Index(template, "${")
+		start := strings.Index(pattern, "${")
 		if start < 0 {
 			break
 		}
-		length := strings.IndexByte(template[start:], '}')
+		length := strings.IndexByte(pattern[start:], '}')
 		if length < 0 {
 			return nil, false
 		}
-		field := template[start+2 : start+length]
-		out.WriteString(template[:start])
-		template = template[start+length+1:]
+		field := pattern[start+2 : start+length]
+		out.WriteString(pattern[:start])
+		pattern = pattern[start+length+1:]
 		value := ""
 		switch field {
 		case "Partition":
@@ -127,6 +139,37 @@ func fillARN(p Pseudo, r Resource, template string, part func(string) (string, b
 		}
 		out.WriteString(value)
 	}
-	out.WriteString(template)
+	out.WriteString(pattern)
 	return out.String(), true
+}
+
+// CheckAttributes reports every Fn::GetAtt and ${Resource.Attribute} of an attribute that the resource's type
+// does not have, as CloudFormation does when it validates a template. lookup is schema.Lookup; types that it does
+// not know, or knows no attributes of, are left out.
+func CheckAttributes(t *template.Template, lookup func(string) (*schema.Type, bool)) diag.Diagnostics {
+	var ds diag.Diagnostics
+	check := func(id string, ref template.Reference) {
+		r := t.Resources[ref.Target]
+		if r == nil || ref.Attribute == "" {
+			return
+		}
+		typ, ok := lookup(r.Type)
+		if !ok || len(typ.Attributes) == 0 || typ.IsAttribute(ref.Attribute) {
+			return
+		}
+		detail := ""
+		if best := template.Closest(ref.Attribute, sortedKeys(typ.Attributes)); best != "" {
+			detail = "did you mean " + best + "?"
+		}
+		ds = append(ds, diag.Diagnostic{Severity: diag.Error, Summary: r.Type + " has no attribute " + ref.Attribute, Detail: detail, LogicalID: id, Path: ref.Path})
+	}
+	for _, id := range t.Order {
+		for _, ref := range t.References(id) {
+			check(id, ref)
+		}
+	}
+	for _, ref := range t.OutputReferences() {
+		check("", ref)
+	}
+	return ds
 }

@@ -21,12 +21,12 @@ func construct(p Pseudo, r Resource, name string) any {
 			return ruleARN(p, r)
 		}
 		return nil
-	case "AWS::RDS::DBInstance", "AWS::DocDB::DBInstance", "AWS::Neptune::DBInstance":
+	case "AWS::RDS::DBInstance":
 		if name == "DBInstanceArn" {
 			return p.arn("rds", "db:"+r.PhysicalID, r.PhysicalID)
 		}
 		return nil
-	case "AWS::RDS::DBCluster", "AWS::DocDB::DBCluster", "AWS::Neptune::DBCluster":
+	case "AWS::RDS::DBCluster":
 		if name == "DBClusterArn" {
 			return p.arn("rds", "cluster:"+r.PhysicalID, r.PhysicalID)
 		}

@@ -286,3 +286,17 @@ func leaves(v any) int {
 	}
 	return 1
 }
+
+// parseFile parses a template of the corpus; nil for one that is to be refused.
+func parseFile(t *testing.T, file string) *template.Template {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := template.Parse(data)
+	if err != nil {
+		return nil
+	}
+	return tmpl
+}

@@ -98,7 +98,6 @@ func refValue(scope *Scope, r Resource) (v any, problem string) {
 		if parts := strings.Split(id, "|"); len(parts) == 3 {
 			return parts[1], ""
 		}
-		return id, ""
 	case refRuleARN:
 		// arn:…:rule/name, and arn:…:rule/bus/name, whose Ref is bus|name.
 		if _, name, ok := strings.Cut(id, ":rule/"); ok {
@@ -170,20 +169,32 @@ func recorded(r Resource, fallback string, names ...string) string {
 	return fallback
 }
 
-// schemaRef uses the type's schema: the part of a Cloud Control identifier that RefProperty names, or its
-// recorded value; else the whole id.
+// schemaRef uses the type's schema: the parts of a Cloud Control identifier that Ref consists of, or their
+// recorded values, joined by "|"; else the whole id.
 func schemaRef(scope *Scope, r Resource) any {
 	t, ok := scope.lookupSchema(r.Type)
-	if !ok || t.RefProperty == "" {
+	if !ok {
 		return r.PhysicalID
 	}
-	if part, ok := identifierPart(t, r.PhysicalID, t.RefProperty); ok {
-		return part
+	var parts []string
+	for _, path := range t.RefPaths() {
+		part, ok := identifierPart(t, r.PhysicalID, path)
+		if !ok {
+			// A recorded attribute counts; a property of the template would only be what was asked for.
+			part, _ = r.Attributes[path].(string)
+		}
+		if part == "" && strings.Contains(r.PhysicalID, "|") {
+			part = recorded(r, "", path)
+		}
+		if part == "" {
+			return r.PhysicalID
+		}
+		parts = append(parts, part)
 	}
-	if strings.Contains(r.PhysicalID, "|") {
-		return recorded(r, r.PhysicalID, t.RefProperty)
+	if len(parts) == 0 {
+		return r.PhysicalID
 	}
-	return r.PhysicalID
+	return strings.Join(parts, "|")
 }
 
 // identifierPart is the part of a Cloud Control identifier that holds a property or attribute. It only

@@ -59,7 +59,7 @@ func (c *checker) function(name string, arg any, path string) {
 		c.add(path, "the template needs a macro", "only CloudFormation can run Fn::Transform", "Expand the template before deploying it.")
 		return
 	case strings.HasPrefix(name, "Fn::ForEach::"):
-		c.add(path, "the loop is not expanded", "Fn::ForEach needs the transform "+LanguageExtensions, "")
+		c.add(path, "the loop is not expanded", "values are read after Fn::ForEach is expanded, under the transform "+LanguageExtensions, "")
 		return
 	case !slices.Contains(FunctionNames(), name):
 		c.add(path, "unknown function "+name, didYouMean(name, FunctionNames()), "")

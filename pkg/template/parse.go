@@ -250,7 +250,7 @@ func (p *parser) rules(t *Template) {
 
 func (p *parser) resource(id string, v any) *Resource {
 	if strings.HasPrefix(id, "Fn::ForEach::") {
-		p.fail("Resources."+id, "the loop is not expanded", "Fn::ForEach needs the transform "+LanguageExtensions)
+		p.fail("Resources."+id, "the loop is not expanded", "resources are read after Fn::ForEach is expanded, under the transform "+LanguageExtensions)
 		return nil
 	}
 	m, ok := v.(map[string]any)
