@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -27,6 +28,10 @@ func pretty(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return indent(line)
+}
+
+func indent(line []byte) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(2 * len(line))
 	if err := json.Indent(&b, line, "", "  "); err != nil {
@@ -147,6 +152,35 @@ func shape(data json.RawMessage) string {
 }
 
 func is(data json.RawMessage, want string) bool { return shape(data) == want }
+
+// shapeOf is shape for a decoded value.
+func shapeOf(v any) string {
+	switch v.(type) {
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case nil:
+		return "null"
+	}
+	return "a number"
+}
+
+// integer reads a number, as an integer where it is one; anything else is 0.
+func integer(raw json.RawMessage) int64 {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f < -1<<53 || f > 1<<53 {
+		return 0
+	}
+	return int64(f)
+}
 
 // asObject decodes an object, or fails naming the shape that it found.
 func asObject(data json.RawMessage) (map[string]json.RawMessage, error) {
