@@ -197,7 +197,7 @@ func nameProperty(t *schema.Type) string {
 		if t.Properties[name] == nil || t.Replacement([]string{name}) != schema.ReplaceAlways {
 			continue
 		}
-		if slices.Contains(fields, name) || slices.Contains(fields, short+"Name") || identifies(t, name, short+"Name") {
+		if slices.Contains(fields, name) || slices.Contains(fields, short+"Name") || identifies(t, name, short+"Name", "Name") {
 			return name
 		}
 	}
