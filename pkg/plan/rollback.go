@@ -10,7 +10,8 @@ import (
 type Outcome struct {
 	// Succeeded: it has changed something: false also for an update that turned out to change nothing.
 	Succeeded bool
-	// Touched: it has failed, and may have changed something before it did.
+	// Touched: an update that has failed, and may have changed something before it did. What a failed creation
+	// leaves is not undone but cleaned up by its physical id.
 	Touched bool
 }
 
@@ -26,14 +27,14 @@ type Outcome struct {
 //     again. Where the old half is gone, that is irreversible.
 //   - A deletion can't be undone. It is listed in Irreversible.
 //
-// A failed operation that is marked as touched is undone as well, as CloudFormation does. Assets and stacks
-// are left alone: an asset is harmless, and a stack rolls itself back.
+// A failed update that is marked as touched is undone as well, as CloudFormation does. Assets and stacks are
+// left alone: an asset is harmless, and a stack rolls itself back.
 func BuildRollback(p Plan, done map[string]Outcome) Plan {
 	undo := Plan{Version: Version}
 	changed := map[string]bool{}
 	for _, op := range p.Operations {
 		o := done[op.ID]
-		if op.Kind != KindResource || !o.Succeeded && !o.Touched {
+		if op.Kind != KindResource || !o.Succeeded && !(o.Touched && op.Action == ActionUpdate) {
 			continue
 		}
 		if reason := irreversible(op, done); reason != "" {
