@@ -42,7 +42,7 @@ func (s *executions) Create(ctx context.Context, e asl.Execution, first []asl.Ev
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		body, err := encode(e)
+		body, err := encode(stored(e))
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *executions) Finish(ctx context.Context, arn string, o asl.Outcome, last
 			return err
 		}
 		e.Status, e.Output, e.Error, e.Cause, e.StoppedAt = o.Status, o.Output, o.Error, o.Cause, o.StoppedAt
-		body, err := encode(e)
+		body, err := encode(stored(e))
 		if err != nil {
 			return err
 		}
@@ -172,13 +172,17 @@ func (s *executions) History(ctx context.Context, arn string, after int64) ([]as
 
 // List implements asl.Store.
 func (s *executions) List(ctx context.Context, q asl.Query) ([]asl.Execution, error) {
-	list, err := each[asl.Execution](ctx, s.db, `SELECT body FROM executions
+	list, err := each[storedExecution](ctx, s.db, `SELECT body FROM executions
 		WHERE (?1 = '' OR machine = ?1) AND (?2 = '' OR status = ?2) AND (?3 = '' OR holder = ?3)
 		ORDER BY started DESC, arn`, q.Machine, string(q.Status), q.Holder)
 	if err != nil {
 		return nil, fmt.Errorf("listing executions: %w", err)
 	}
-	return list, nil
+	out := make([]asl.Execution, len(list))
+	for i, e := range list {
+		out[i] = e.execution()
+	}
+	return out, nil
 }
 
 // each reads a column of JSON documents.
@@ -212,8 +216,27 @@ func scanExecution(row *sql.Row) (asl.Execution, error) {
 	if err := row.Scan(&body); err != nil {
 		return asl.Execution{}, err
 	}
-	var e asl.Execution
-	return e, json.Unmarshal(body, &e)
+	var e storedExecution
+	err := json.Unmarshal(body, &e)
+	return e.execution(), err
+}
+
+// storedExecution keeps the input and output byte for byte, which JSON inside JSON would not.
+type storedExecution struct {
+	asl.Execution
+	RawInput  []byte `json:"rawInput"`
+	RawOutput []byte `json:"rawOutput,omitempty"`
+}
+
+func stored(e asl.Execution) storedExecution {
+	s := storedExecution{Execution: e, RawInput: e.Input, RawOutput: e.Output}
+	s.Input, s.Output = nil, nil
+	return s
+}
+
+func (s storedExecution) execution() asl.Execution {
+	s.Input, s.Output = s.RawInput, s.RawOutput
+	return s.Execution
 }
 
 // encode renders JSON without escaping HTML: an input must come back byte for byte.

@@ -74,7 +74,7 @@ func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, com
 	}
 	p.file = planFile{Version: planVersion, Initial: l.stands == nil}
 	if command == runlog.CommandDestroy {
-		p.destroy(l)
+		p.destroy(l, req.Options.DeleteRetained)
 		return p, warnings
 	}
 	t, err := e.template(ctx, s.TemplateKey)
@@ -222,16 +222,21 @@ func deployed(rec *state.Record) map[string]template.Deployed {
 	return out
 }
 
-// destroy plans the deletion of everything that the record holds.
-func (p *stackPlan) destroy(l *ledger) {
+// destroy plans the deletion of everything that the record holds. What is retained leaves the record and
+// stays, unless it is to be deleted as well.
+func (p *stackPlan) destroy(l *ledger, deleteRetained bool) {
 	p.file.Plan = plan.BuildDestroy(l.stands, template.DeleteEdges(deployed(l.stands)), leftovers(l)...)
-	for _, op := range p.file.Plan.Operations {
-		if strings.HasSuffix(op.ID, plan.OldSuffix) {
-			continue
+	for i := range p.file.Plan.Operations {
+		op := &p.file.Plan.Operations[i]
+		if op.Action == plan.ActionForget && deleteRetained {
+			op.Action = plan.ActionDelete
 		}
-		p.view.Changes = append(p.view.Changes, diff.Change{
-			LogicalID: op.LogicalID, Type: op.Type, Action: diff.ActionDelete, Retain: op.Action == plan.ActionForget,
-		})
+		if !strings.HasSuffix(op.ID, plan.OldSuffix) {
+			p.view.Changes = append(p.view.Changes, diff.Change{
+				LogicalID: op.LogicalID, Type: op.Type, Action: diff.ActionDelete,
+				Retain: op.Action == plan.ActionForget, DeletionPolicy: op.Policy,
+			})
+		}
 	}
 }
 

@@ -62,6 +62,9 @@ type Options struct {
 	ForceStatefulRecreation bool `json:"forceStatefulRecreation,omitempty"`
 	// RemoveProtection lets a destroy pass a stack's termination protection.
 	RemoveProtection bool `json:"removeProtection,omitempty"`
+	// DeleteRetained makes a destroy delete what the templates say to retain, too. In a simulated account
+	// there is nobody to retain it for.
+	DeleteRetained bool `json:"deleteRetained,omitempty"`
 	// Lenient repairs a damaged record for a plan that is only looked at (diff). A deploy refuses one.
 	Lenient bool `json:"lenient,omitempty"`
 }
