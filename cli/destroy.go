@@ -16,6 +16,7 @@ type destroyFlags struct {
 	change    changeFlags
 
 	RemoveProtection bool
+	DeleteRetained   bool
 }
 
 func newDestroy(env *environment, global *globalFlags) *cobra.Command {
@@ -24,7 +25,11 @@ func newDestroy(env *environment, global *globalFlags) *cobra.Command {
 		Use:   "destroy [STACK…]",
 		Short: "Delete the resources of stacks, and their records",
 		Long: `Destroy synthesizes the app to know its stacks, shows what would be deleted, asks, and deletes it:
-dependents first. Stacks that depend on a named stack are destroyed with it.`,
+dependents first. Stacks that depend on a named stack are destroyed with it.
+
+What a template says to retain (DeletionPolicy: Retain) leaves the stack and stays in AWS. In the simulated AWS
+there is nobody to keep it for, so --local deletes it too and marks it in the plan; --delete-retained=false
+keeps it there as well.`,
 		Example: `  # Destroy everything that the app has deployed
   slipway destroy --all --local
 
@@ -47,7 +52,10 @@ dependents first. Stacks that depend on a named stack are destroyed with it.`,
 				}
 				return env.change(ctx, plane, asm, stacks, f.change, change{
 					command: runlog.CommandDestroy,
-					options: run.Options{Concurrency: f.change.Concurrency, RemoveProtection: f.RemoveProtection},
+					options: run.Options{
+						Concurrency: f.change.Concurrency, RemoveProtection: f.RemoveProtection,
+						DeleteRetained: global.Local && f.DeleteRetained,
+					},
 				})
 			})
 		},
@@ -55,6 +63,7 @@ dependents first. Stacks that depend on a named stack are destroyed with it.`,
 	f.selection.register(cmd.Flags(), "what depends on them")
 	f.change.register(cmd, "destroy")
 	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.DeleteRetained, "delete-retained", true, "with --local: delete what the templates say to retain, too")
 		fs.BoolVar(&f.RemoveProtection, "remove-protection", false, "destroy stacks that have termination protection")
 	})
 	f.app.register(cmd.Flags())

@@ -21,7 +21,7 @@ step "Change the message, the queue's timeout and name, add a dead-letter queue:
 changes='-c message=Hello -c visibility=90 -c archive=true -c queue=guestbook-entries'
 "$slipway" diff --all $app $changes
 step "Deploy the change: one queue is replaced, what uses it follows"
-"$slipway" deploy --all --yes $app $changes
+"$slipway" deploy --all --yes --force-stateful-recreation $app $changes
 step "What happened to GuestbookWeb: slipway events"
 "$slipway" events GuestbookWeb | tail -n 15
 step "What is there now: slipway sandbox list"

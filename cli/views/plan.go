@@ -208,6 +208,8 @@ func (p planPrinter) change(c diff.Change, nameWidth int, actions map[string]dif
 		note("the old one stays in AWS: UpdateReplacePolicy")
 	case c.Retain:
 		note("stays in AWS: DeletionPolicy")
+	case c.Action == diff.ActionDelete && diff.Retained(c.DeletionPolicy):
+		note("its DeletionPolicy would keep it in AWS; a simulated account keeps nothing")
 	case gone && c.Stateful:
 		notes += "  " + p.red("(it holds data)")
 	}

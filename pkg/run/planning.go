@@ -127,7 +127,11 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 		return diags
 	}
 	if !req.Options.ForceStatefulRecreation {
-		if diags = append(diags, guardStateful(result.Changes)...); diags.HasErrors() {
+		severity := diag.Error
+		if req.Options.Lenient {
+			severity = diag.Warning
+		}
+		if diags = append(diags, guardStateful(result.Changes, severity)...); diags.HasErrors() {
 			return diags
 		}
 	}
@@ -146,12 +150,13 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	return diags
 }
 
-// guardStateful refuses replacements that lose data (reference §6.6).
-func guardStateful(changes []diff.Change) diag.Diagnostics {
+// guardStateful refuses replacements that lose data (reference §6.6), or warns of them where a plan is only
+// looked at.
+func guardStateful(changes []diff.Change, severity diag.Severity) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range diff.StatefulReplacements(changes) {
 		diags = append(diags, diag.Diagnostic{
-			Severity: diag.Error, LogicalID: c.LogicalID,
+			Severity: severity, LogicalID: c.LogicalID,
 			Summary: fmt.Sprintf("%s (%s) would be replaced and its data lost", c.LogicalID, c.Type),
 			Detail:  "a property that can't be changed in place has changed: " + strings.Join(replacingPaths(c), ", "),
 			Next:    "Pass --force-stateful-recreation if that is meant, set UpdateReplacePolicy: Retain, or undo the change.",

@@ -65,7 +65,8 @@ type Options struct {
 	// DeleteRetained makes a destroy delete what the templates say to retain, too. In a simulated account
 	// there is nobody to retain it for.
 	DeleteRetained bool `json:"deleteRetained,omitempty"`
-	// Lenient repairs a damaged record for a plan that is only looked at (diff). A deploy refuses one.
+	// Lenient is for a plan that is only looked at (diff): a damaged record is repaired, and what a deploy
+	// would refuse for the sake of data is a warning.
 	Lenient bool `json:"lenient,omitempty"`
 }
 
