@@ -234,6 +234,9 @@ func (c *comparer) decide(old, desired map[string]any, ignored func(string) bool
 				pc.Replacement = schema.ReplaceMaybe
 			}
 		}
+		if pc.Replacement == schema.ReplaceAlways && resolvedBefore(l.old, l.new) {
+			pc.Replacement = schema.ReplaceMaybe
+		}
 		if pc.Replacement == schema.ReplaceAlways {
 			action = ActionReplace
 		} else if action == ActionNone {

@@ -15,6 +15,10 @@ import (
 
 // inputOf parses a template and evaluates what comes before a diff. Facts from outside are made up.
 func inputOf(source []byte, parameters map[string]string) (Input, error) {
+	return inputIn(intrinsic.PseudoFor("123456789012", "eu-west-1", "Demo"), source, parameters)
+}
+
+func inputIn(pseudo intrinsic.Pseudo, source []byte, parameters map[string]string) (Input, error) {
 	t, err := template.Parse(source)
 	if err != nil {
 		return Input{}, err
@@ -27,7 +31,6 @@ func inputOf(source []byte, parameters map[string]string) (Input, error) {
 	if err := diags.Err(); err != nil {
 		return Input{}, err
 	}
-	pseudo := intrinsic.PseudoFor("123456789012", "eu-west-1", "Demo")
 	conditions, diags := intrinsic.EvaluateConditions(t, values, pseudo)
 	if err := diags.Err(); err != nil {
 		return Input{}, err
@@ -112,7 +115,8 @@ func deploy(in Input) (*state.Record, diag.Diagnostics) {
 			properties = map[string]any{}
 		}
 		was := &state.Resource{
-			PhysicalID: physicalID(id, r.Type), ResourceType: r.Type, Properties: properties, Attributes: map[string]any{},
+			PhysicalID: physicalID(id, r.Type), ResourceType: r.Type, Properties: properties,
+			Attributes:   map[string]any{"Arn": attributeValue(id, r.Type, "Arn")},
 			Dependencies: in.recordedDependencies(id),
 		}
 		was.DeletionPolicy, _ = r.DeletionPolicy.(string)

@@ -122,6 +122,34 @@ func (c *comparer) matchesMask(recorded, desired any) bool {
 	return strings.HasSuffix(s, last)
 }
 
+// resolvedBefore reports whether a recorded text may be what the desired one resolves to: cdkd records the
+// value of a parameter that {{resolve:ssm:…}} names, not the expression (reference §7.7). Nothing has to
+// have changed then, so it is no reason to replace a resource.
+func resolvedBefore(recorded, desired any) bool {
+	was, okWas := recorded.(string)
+	is, okIs := desired.(string)
+	if !okWas || !okIs || strings.Contains(was, dynamicReference) {
+		return false
+	}
+	const ssm = dynamicReference + "ssm:"
+	var pattern strings.Builder
+	for {
+		before, rest, found := strings.Cut(is, ssm)
+		pattern.WriteString(before)
+		if !found {
+			break
+		}
+		_, after, closed := strings.Cut(rest, "}}")
+		if !closed {
+			return false
+		}
+		pattern.WriteString(Mask)
+		is = after
+	}
+	c := &comparer{}
+	return strings.Contains(pattern.String(), Mask) && c.matchesMask(pattern.String(), was)
+}
+
 // Redact prepares a value for display: what is not known yet becomes text that names what it waits for, and
 // a secret becomes "***". Dynamic references are expressions, not secrets, and stay.
 func Redact(v any, secret bool) any {

@@ -122,3 +122,21 @@ func TestMatchesMask(t *testing.T) {
 		}
 	}
 }
+
+func TestAPlainReferenceThatWasRecordedResolvedReplacesNothing(t *testing.T) {
+	for _, tt := range []struct{ recorded, desired, want string }{
+		{"team-queue", "{{resolve:ssm:/name}}", "update Q QueueName!maybe"},
+		{"team-queue", "team-{{resolve:ssm:/name:1}}", "update Q QueueName!maybe"},
+		{"team-queue", "crew-{{resolve:ssm:/name}}", "replace Q QueueName!always"},
+		{"team-queue", "{{resolve:secretsmanager:name}}", "replace Q QueueName!always"},
+		{"{{resolve:ssm:/old}}", "{{resolve:ssm:/name}}", "replace Q QueueName!always"},
+		{"team-queue", "{{resolve:ssm:/name", "replace Q QueueName!always"},
+	} {
+		result, diags := change(t,
+			`{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueName":"`+tt.recorded+`"}}}`,
+			`{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueName":"`+tt.desired+`"}}}`)
+		if got := brief(result.Changes); len(diags) > 0 || got != tt.want {
+			t.Errorf("%s over %s: %s, %v", tt.desired, tt.recorded, got, diags)
+		}
+	}
+}
