@@ -299,7 +299,8 @@ func TestACycleIsARealOneAndNoShorterOneExists(t *testing.T) {
 
 func TestContractionKeepsExactlyTheOrderOfTheKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGraph(t, true)
+		acyclic := rapid.Bool().Draw(t, "acyclic")
+		g := drawGraph(t, acyclic)
 		kept := map[string]bool{}
 		for _, n := range g.Nodes() {
 			kept[n] = rapid.Bool().Draw(t, n)
@@ -314,6 +315,16 @@ func TestContractionKeepsExactlyTheOrderOfTheKept(t *testing.T) {
 			}
 			if got := c.Descendants(n); !slices.Equal(got, want) {
 				t.Fatalf("after %s come %v, want %v", n, got, want)
+			}
+			for _, d := range c.Dependents(n) {
+				if !acyclic || g.HasEdge(n, d) {
+					continue
+				}
+				for _, other := range c.Dependents(n) {
+					if slices.Contains(c.Ancestors(d), other) {
+						t.Fatalf("the edge %s → %s says no more than that by way of %s", n, d, other)
+					}
+				}
 			}
 		}
 	})
@@ -354,6 +365,17 @@ func BenchmarkTransitiveDependents(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				g.TransitiveDependents()
+			}
+		})
+	}
+}
+
+func BenchmarkContract(b *testing.B) {
+	for _, n := range []int{500, 10_000} {
+		g := layered(n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				g.Contract(func(name string) bool { return (name[len(name)-1]-'0')%2 == 0 })
 			}
 		})
 	}

@@ -279,18 +279,24 @@ func TestEveryOperationRunsOnceInOrderOrIsSkippedForAReason(t *testing.T) {
 	})
 }
 
+// layeredPlan has three dependencies per operation, in the manner of a large stack.
+func layeredPlan(n int) Plan {
+	p := Plan{Version: Version}
+	for i := range n {
+		op := Operation{ID: fmt.Sprint(i), LogicalID: fmt.Sprint(i), Phase: PhaseForward}
+		for _, back := range []int{1, 7, 50} {
+			if i >= back && i%10 != 0 {
+				op.DependsOn = append(op.DependsOn, fmt.Sprint(i-back))
+			}
+		}
+		p.Operations = append(p.Operations, op)
+	}
+	return p
+}
+
 func BenchmarkNext(b *testing.B) {
 	for _, n := range []int{500, 10_000} {
-		p := Plan{}
-		for i := range n {
-			op := Operation{ID: fmt.Sprint(i), Phase: PhaseForward}
-			for _, back := range []int{1, 7, 50} {
-				if i >= back && i%10 != 0 {
-					op.DependsOn = append(op.DependsOn, fmt.Sprint(i-back))
-				}
-			}
-			p.Operations = append(p.Operations, op)
-		}
+		p := layeredPlan(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				if len(Next(p, nil, Options{Now: start}).Start) == 0 {
