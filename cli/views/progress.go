@@ -63,7 +63,7 @@ func (p *progress) run(e runlog.Event) *runProgress {
 		p.runs[e.RunID] = r
 	}
 	switch e.Type {
-	case runlog.AssetStarted, runlog.AssetPublished, runlog.AssetFailed, runlog.StackStarted, runlog.StackFinished:
+	case runlog.AssetStarted, runlog.AssetPublished, runlog.AssetSkipped, runlog.AssetFailed, runlog.StackStarted, runlog.StackFinished:
 		r.deployment = true
 	default:
 		r.deployment = r.deployment || e.Stack == ""
@@ -108,7 +108,7 @@ func (p *progress) apply(e runlog.Event) (l line, ok bool) {
 		p.end(e)
 		p.failures = append(p.failures, e)
 		return p.opLine(e, toneBad, "FAILED "+cmp.Or(e.Action, "publish")), true
-	case runlog.OpSkip:
+	case runlog.OpSkip, runlog.AssetSkipped:
 		p.end(e)
 		return p.opLine(e, toneQuiet, "skipped"), true
 	case runlog.OpRetain:

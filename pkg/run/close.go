@@ -117,7 +117,7 @@ func (e *Engine) closeDeployment(ctx context.Context, h *runlog.Header) (runlog.
 				h.Failure = &runlog.Failure{Summary: op.LogicalID + " could not be published", Detail: op.Error.Message, LogicalID: op.LogicalID}
 			}
 		}
-		if op.Reason != "" && op.Kind == string(plan.KindAsset) && op.Status == runlog.OpSucceeded {
+		if op.Kind == string(plan.KindAsset) && op.Status == runlog.OpSucceeded && op.Reason != "" && op.Reason != reasonPresent {
 			h.Diagnostics = append(h.Diagnostics, diag.Diagnostic{Severity: diag.Warning, Summary: op.Reason})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slipway-cdk/slipway/pkg/asset"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -363,13 +364,19 @@ func (e *Engine) Publish(ctx context.Context, in PublishInput) (OperationStatus,
 	if op, err = e.Log.PutOp(ctx, in.RunID, runlog.StatusOpen, op); err != nil {
 		return OperationStatus{}, fmt.Errorf("recording the result of %s: %w", in.Op, err)
 	}
-	if op.Status == runlog.OpFailed {
-		e.tell(ctx, in.RunID, input, op, runlog.AssetFailed)
-	} else {
-		e.tell(ctx, in.RunID, input, op, runlog.AssetPublished)
+	told := runlog.AssetPublished
+	switch {
+	case op.Status == runlog.OpFailed:
+		told = runlog.AssetFailed
+	case op.Reason != "" && op.Reason != reasonPresent:
+		told = runlog.AssetSkipped
 	}
+	e.tell(ctx, in.RunID, input, op, told)
 	return OperationStatus{Op: op.OpID, Status: string(op.Status)}, nil
 }
+
+// reasonPresent marks an asset that every destination had already.
+const reasonPresent = "already there"
 
 // publishAsset publishes the asset that an operation names; its source is in the request.
 func (e *Engine) publishAsset(ctx context.Context, req Request, input operationInput, op runlog.Op) runlog.Op {
@@ -382,6 +389,9 @@ func (e *Engine) publishAsset(ctx context.Context, req Request, input operationI
 			return failed(op, &provider.Error{Kind: provider.KindFailed, Err: err})
 		}
 		op.Status, op.Reason = runlog.OpSucceeded, outcome.Reason
+		if outcome.Status == asset.Present {
+			op.Reason = reasonPresent
+		}
 		return op
 	}
 	return failed(op, &provider.Error{Kind: provider.KindInvalid, Message: "the request has no such asset"})

@@ -27,6 +27,7 @@ const (
 	OpRetry         EventType = "RESOURCE_RETRYING"
 	AssetStarted    EventType = "ASSET_STARTED"
 	AssetPublished  EventType = "ASSET_PUBLISHED"
+	AssetSkipped    EventType = "ASSET_SKIPPED" // not published, which is no failure; Message says why
 	AssetFailed     EventType = "ASSET_FAILED"
 	StackStarted    EventType = "STACK_STARTED" // ChildRun names the run to follow
 	StackFinished   EventType = "STACK_FINISHED"

@@ -49,10 +49,20 @@ func table(t *testing.T, client *dynamodb.Client) *dynamo.Store {
 
 func TestTheDynamoDBRunLogKeepsTheContractOnAnEmulator(t *testing.T) {
 	client := dynamodb.NewFromConfig(emulators.Config(t))
-	leaveOut := emulators.LeaveOut(t, nil)
-	runlogtest.Run(t, func(t *testing.T) runlog.Store {
-		leaveOut(t)
-		return table(t, client)
+	leaveOut := emulators.LeaveOut(t, capabilities(t, client))
+	t.Run("plain", func(t *testing.T) {
+		runlogtest.Run(t, func(t *testing.T) runlog.Store {
+			leaveOut(t)
+			return table(t, client)
+		})
+	})
+	t.Run("with conflicts, throttling and lost answers", func(t *testing.T) {
+		runlogtest.Run(t, func(t *testing.T) runlog.Store {
+			leaveOut(t)
+			s := table(t, client)
+			s.Client, s.Clock = &troubled{API: client}, clock.Scaled{Speed: 200}
+			return s
+		})
 	})
 }
 
