@@ -183,7 +183,7 @@ type Op struct {
 	PhysicalID string `json:"physicalId,omitempty"`
 	// Stage is how far an operation of several calls has come; "" before the first has ended.
 	Stage  string           `json:"stage,omitempty"`
-	Handle     *provider.Handle `json:"handle,omitempty"`
+	Handle *provider.Handle `json:"handle,omitempty"`
 	// NotBefore is the earliest useful moment for the next poll or attempt.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Error     *OpError  `json:"error,omitempty"`
