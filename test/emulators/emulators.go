@@ -43,14 +43,14 @@ func Config(t *testing.T) aws.Config {
 // Capability is something that AWS does and an emulator may not.
 type Capability struct {
 	Name string
-	// Cases are the cases of a suite that mean nothing without it.
+	// Cases are the cases of a suite that mean nothing without it. None: what relies on it is tested elsewhere.
 	Cases []string
 	// Probe tries it with plain calls. It returns what it saw instead, or "" when the emulator has it.
 	Probe func(ctx context.Context) (lacks string, err error)
 }
 
 // LeaveOut probes the emulator and returns a function for a suite's cases to call first: it leaves out those
-// that need a capability whose probe has just shown that the emulator lacks it. Each one is reported.
+// that need a capability whose probe has just shown that the emulator lacks it. Every probe is reported.
 func LeaveOut(t *testing.T, capabilities []Capability) func(t *testing.T) {
 	t.Helper()
 	without := map[string]string{}
@@ -59,10 +59,10 @@ func LeaveOut(t *testing.T, capabilities []Capability) func(t *testing.T) {
 		if err != nil {
 			t.Fatalf("probing %q: %v", c.Name, err)
 		}
+		report(t, c, lacks)
 		if lacks == "" {
 			continue
 		}
-		report(t, c.Name, lacks, c.Cases)
 		for _, name := range c.Cases {
 			without[strings.ReplaceAll(name, " ", "_")] = c.Name + ": " + lacks
 		}
@@ -76,13 +76,28 @@ func LeaveOut(t *testing.T, capabilities []Capability) func(t *testing.T) {
 	}
 }
 
-// report adds a line to the table that run.sh prints.
-func report(t *testing.T, capability, lacks string, cases []string) {
+// Unless is the answer of a probe: what it saw, unless the emulator has the capability.
+func Unless(has bool, saw string) string {
+	if has {
+		return ""
+	}
+	return saw
+}
+
+// report adds a line to the table that run.sh prints: emulator, capability, what it did instead, cases left out.
+func report(t *testing.T, c Capability, lacks string) {
 	t.Helper()
-	line := strings.Join([]string{os.Getenv(nameVariable), capability, lacks, strings.Join(cases, "; ")}, "\t")
-	t.Log(line)
+	cases := "-"
+	switch {
+	case lacks == "":
+		lacks = "yes"
+	case len(c.Cases) > 0:
+		cases = strings.Join(c.Cases, "; ")
+	}
+	line := strings.Join([]string{os.Getenv(nameVariable), c.Name, lacks, cases}, "\t")
 	path := os.Getenv(reportVariable)
 	if path == "" {
+		t.Log(line)
 		return
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -93,6 +108,6 @@ func report(t *testing.T, capability, lacks string, cases []string) {
 		err = f.Close()
 	}
 	if err != nil {
-		t.Fatalf("reporting what the emulator lacks: %v", err)
+		t.Fatalf("reporting what the emulator can do: %v", err)
 	}
 }

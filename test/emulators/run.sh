@@ -1,0 +1,119 @@
+#!/bin/sh
+# Runs the suites that need AWS against its emulators, one after the other, in a Python environment of their
+# own. No Docker, no account, no network once the environment stands.
+#
+#   test/emulators/run.sh [emulator …]      default: ministack moto
+#
+#   PYTHON       the Python to make the environment with (3.10 or newer), default python3
+#   GO_TEST_ARGS more arguments for go test, for example -v or -race
+#
+# What each emulator cannot do is probed by the suites and printed as a table at the end.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+venv=$here/.venv
+packages="./pkg/objectstore/s3/... ./pkg/runlog/dynamo/..."
+[ $# -gt 0 ] || set -- ministack moto
+
+# The environment is made again when the pinned versions change.
+if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
+	rm -rf "$venv"
+	"${PYTHON:-python3}" -m venv "$venv"
+	"$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+	cp "$here/requirements.txt" "$venv/requirements.txt"
+fi
+
+work=$(mktemp -d)
+pid=
+stop() {
+	if [ -n "$pid" ]; then
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+		pid=
+	fi
+}
+trap 'stop; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+
+free_port() {
+	"$venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# start NAME PORT: the emulator in the background, its process in $pid.
+start() {
+	case $1 in
+	ministack)
+		GATEWAY_PORT=$2 BIND_HOST=127.0.0.1 LOG_LEVEL=WARNING TMPDIR=$work "$venv/bin/ministack" >"$work/$1.log" 2>&1 &
+		;;
+	moto)
+		"$venv/bin/moto_server" -H 127.0.0.1 -p "$2" >"$work/$1.log" 2>&1 &
+		;;
+	*)
+		echo "there is no emulator $1: ministack, moto" >&2
+		exit 2
+		;;
+	esac
+	pid=$!
+}
+
+# ready PORT: waits until the emulator answers, a minute at most.
+ready() {
+	"$venv/bin/python" - "$1" "$pid" <<'PY'
+import http.client, os, sys, time
+
+port, pid = int(sys.argv[1]), int(sys.argv[2])
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    try:
+        os.kill(pid, 0)
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        c.request("GET", "/")
+        c.getresponse()
+        sys.exit(0)
+    except ProcessLookupError:
+        sys.exit("it has ended")
+    except OSError:
+        time.sleep(0.1)
+sys.exit("it does not answer")
+PY
+}
+
+failed=
+for name in "$@"; do
+	port=$(free_port)
+	echo "== $name"
+	start "$name" "$port"
+	if ready "$port" && (
+		cd "$root"
+		# shellcheck disable=SC2086 # lists of words
+		SLIPWAY_TEST_ENDPOINT=http://127.0.0.1:$port SLIPWAY_TEST_EMULATOR=$name SLIPWAY_TEST_REPORT=$work/report \
+			AWS_EC2_METADATA_DISABLED=true go test -count=1 -tags emulators ${GO_TEST_ARGS:-} $packages
+	); then
+		stop
+	else
+		stop
+		failed="$failed $name"
+		mkdir -p "$here/logs"
+		cp "$work/$name.log" "$here/logs/$name.log"
+		echo "the log of $name is in test/emulators/logs/$name.log" >&2
+	fi
+done
+
+if [ -s "$work/report" ]; then
+	echo
+	"$venv/bin/python" - "$work/report" <<'PY'
+import sys
+
+rows = sorted({tuple(line.rstrip("\n").split("\t")) for line in open(sys.argv[1], encoding="utf-8")}, key=lambda r: (r[1], r[0]))
+rows.insert(0, ("emulator", "what AWS does", "can it?", "cases left out"))
+widths = [max(len(r[i]) for r in rows) for i in range(3)]
+for r in rows:
+    print("  ".join(c.ljust(w) for c, w in zip(r, widths)) + "  " + r[3])
+PY
+fi
+
+if [ -n "$failed" ]; then
+	echo "failed on:$failed" >&2
+	exit 1
+fi
