@@ -92,6 +92,9 @@ func (e *Engine) unlock(ctx context.Context, h runlog.Header) error {
 
 // closeDeployment adds up the runs of the stacks.
 func (e *Engine) closeDeployment(ctx context.Context, h *runlog.Header) (runlog.Result, error) {
+	if err := e.closeUnbegun(ctx, *h); err != nil {
+		return "", err
+	}
 	ops, err := e.Log.Ops(ctx, h.RunID)
 	if err != nil {
 		return "", fmt.Errorf("reading the journal of run %s: %w", h.RunID, err)
@@ -236,21 +239,22 @@ func verb(a plan.Action) string {
 }
 
 func count(c *runlog.Counts, planned plan.Operation, op runlog.Op) {
-	switch planned.Action {
+	if strings.HasSuffix(planned.ID, plan.OldSuffix) {
+		return // part of its replacement
+	}
+	if op.Reason == reasonUnchanged {
+		c.Unchanged++
+		return
+	}
+	switch plan.Action(op.Action) {
 	case plan.ActionCreate:
 		c.Created++
 	case plan.ActionReplace:
 		c.Replaced++
 	case plan.ActionUpdate, plan.ActionRecord:
-		if op.Reason == reasonUnchanged {
-			c.Unchanged++
-		} else {
-			c.Updated++
-		}
+		c.Updated++
 	case plan.ActionDelete:
-		if !strings.HasSuffix(planned.ID, plan.OldSuffix) {
-			c.Deleted++
-		}
+		c.Deleted++
 	}
 }
 

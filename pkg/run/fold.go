@@ -16,7 +16,7 @@ import (
 // fold merges the result of one ended operation. It is idempotent: a result that is already in the record
 // changes nothing. A record that is neither the one before nor the one after was written by somebody else;
 // what the operation made is then kept wherever it can't hurt, and never lost.
-func (l *ledger) fold(op runlog.Op, planned plan.Operation) error {
+func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlog.Op) error {
 	switch {
 	case op.Status == runlog.OpFailed:
 		return l.foldFailure(op)
@@ -35,33 +35,35 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation) error {
 	case strings.HasSuffix(op.OpID, plan.OldSuffix):
 		l.dropOld(before)
 	case planned.Action == plan.ActionDelete || planned.Action == plan.ActionForget:
-		l.foldDelete(op, before)
+		return l.foldDelete(op, before, ops[planned.Undoes])
 	default:
 		l.foldWrite(op, planned, before, after)
 	}
 	return nil
 }
 
-// foldDelete takes a resource out of the record. A replacement that is undone brings its old half back.
-func (l *ledger) foldDelete(op runlog.Op, before *state.Resource) {
+// foldDelete takes a resource out of the record. A replacement that is undone, the operation undone, brings its
+// old half back, which still stands: nothing is cleaned up before the rest of a run has succeeded.
+func (l *ledger) foldDelete(op runlog.Op, before *state.Resource, undone runlog.Op) error {
 	id := op.LogicalID
 	current := l.record.Resources[id]
 	if current == nil || before == nil || current.PhysicalID != before.PhysicalID {
-		return
+		return nil
 	}
 	delete(l.record.Resources, id)
 	l.changed = true
-	if !strings.HasSuffix(op.OpID, plan.UndoSuffix) {
-		return
+	if undone.Action != string(plan.ActionReplace) || undone.Stage == stageDeleted {
+		return nil
 	}
-	for i, old := range l.cleanup {
-		if old.LogicalID == id {
-			l.record.Resources[id] = old.Resource
-			l.cleanup = slices.Delete(l.cleanup, i, i+1)
-			l.cleanupChanged = true
-			return
-		}
+	old, err := decodeResource(undone.Before)
+	if err != nil {
+		return fmt.Errorf("folding %s: %w", op.OpID, err)
 	}
+	if old != nil {
+		l.record.Resources[id] = old
+		l.dropOld(old)
+	}
+	return nil
 }
 
 // foldWrite puts the record after a create, update or replacement in place.

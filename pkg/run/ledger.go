@@ -127,7 +127,7 @@ func (l *ledger) foldAll(ops map[string]runlog.Op, byID map[string]plan.Operatio
 		return strings.Compare(a.OpID, b.OpID)
 	})
 	for _, op := range fresh {
-		if err := l.fold(op, byID[op.OpID]); err != nil {
+		if err := l.fold(op, byID[op.OpID], ops); err != nil {
 			return nil, err
 		}
 		folded = append(folded, foldKey(op))

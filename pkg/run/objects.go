@@ -40,15 +40,21 @@ func getJSON(ctx context.Context, s objectstore.Store, key string, v any) error 
 }
 
 // putOnce writes an object that is never changed. When one stands already, because this step has been here
-// before, that one is kept and read into v.
-func putOnce(ctx context.Context, s objectstore.Store, key string, v any) error {
+// before or a twin was faster, that one is kept and v becomes what it says.
+func putOnce[T any](ctx context.Context, s objectstore.Store, key string, v *T) error {
 	body, err := marshal(v)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", key, err)
 	}
 	_, err = s.Put(ctx, key, body, objectstore.Condition{IfNoneMatch: true})
 	if errors.Is(err, objectstore.ErrPrecondition) {
-		return getJSON(ctx, s, key, v)
+		// Decoding into *v itself would leave whatever the object omits.
+		var stands T
+		if err := getJSON(ctx, s, key, &stands); err != nil {
+			return err
+		}
+		*v = stands
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", key, err)

@@ -16,7 +16,10 @@ import (
 func (s *stackTurn) beginRollback(ctx context.Context) error {
 	done := map[string]plan.Outcome{}
 	for id, op := range s.ops {
-		done[id] = plan.Outcome{Succeeded: op.Status == runlog.OpSucceeded && op.Reason != reasonUnchanged}
+		done[id] = plan.Outcome{
+			Succeeded: op.Status == runlog.OpSucceeded && op.Reason != reasonUnchanged,
+			Touched:   op.Status == runlog.OpFailed && op.Action == string(plan.ActionUpdate) && op.Error.Code != codeUnresolvable,
+		}
 	}
 	undo := plan.BuildRollback(s.file.Plan, done)
 	if err := putOnce(ctx, s.e.Objects, rollbackPlanKey(s.h.RunID), &undo); err != nil {

@@ -71,6 +71,30 @@ func (e *Engine) settleDeployment(ctx context.Context, h runlog.Header) (Settled
 	return e.interrupted(ctx, h)
 }
 
+// closeUnbegun closes the stack runs of a deployment that ends before their turn came.
+func (e *Engine) closeUnbegun(ctx context.Context, h runlog.Header) error {
+	var req Request
+	if err := getJSON(ctx, e.Objects, requestKey(h.RunID), &req); err != nil {
+		return err
+	}
+	for _, s := range req.Stacks {
+		child, err := e.Log.Header(ctx, childRunID(h.RunID, s.Name, s.StackRef))
+		switch {
+		case errors.Is(err, runlog.ErrNotFound):
+			continue // the deployment has not come that far
+		case err != nil:
+			return fmt.Errorf("reading the header of the run of stack %s: %w", s.Name, err)
+		case child.Status != runlog.StatusNew:
+			continue
+		}
+		child.Failure = &runlog.Failure{Summary: "the run was not begun", Detail: "its deployment ended before its turn came"}
+		if err := e.closeHeader(ctx, child, runlog.ResultFailed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // settleStack recovers, folds, and closes one stack's run.
 func (e *Engine) settleStack(ctx context.Context, h runlog.Header) (Settled, error) {
 	lock, err := e.States.Attach(ctx, h.Stack.Name, h.Stack.Region, h.Owner)
@@ -173,16 +197,42 @@ func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, o
 	return e.interrupted(ctx, h)
 }
 
-// interrupted closes a settled run.
+// interrupted closes a settled run. One that had already told its end was done with everything but its header:
+// what it told stands.
 func (e *Engine) interrupted(ctx context.Context, h runlog.Header) (Settled, error) {
-	if h.Failure == nil {
+	told, err := e.told(ctx, h.RunID)
+	if err != nil {
+		return Settled{}, err
+	}
+	result := runlog.ResultFailed
+	switch {
+	case told != nil:
+		result, h.Failure = told.Result, told.Failure
+		if told.Counts != nil {
+			h.Counts = *told.Counts
+		}
+	case h.Failure == nil:
 		h.Failure = &runlog.Failure{
 			Summary: "the run was interrupted",
 			Detail:  "its execution ended before its work did; what it had done was saved",
 		}
 	}
-	if err := e.closeHeader(ctx, h, runlog.ResultFailed); err != nil {
+	if err := e.closeHeader(ctx, h, result); err != nil {
 		return Settled{}, err
 	}
 	return Settled{RunID: h.RunID, Settled: true}, e.unlock(ctx, h)
+}
+
+// told returns the event with which a run has told its end, nil when it has not.
+func (e *Engine) told(ctx context.Context, runID string) (*runlog.Event, error) {
+	events, err := e.Log.Events(ctx, runID, "")
+	if err != nil {
+		return nil, fmt.Errorf("reading the events of run %s: %w", runID, err)
+	}
+	for _, ev := range events {
+		if ev.Type == runlog.RunFinished {
+			return &ev, nil
+		}
+	}
+	return nil, nil
 }

@@ -2,10 +2,8 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -102,91 +100,6 @@ func (s *stackTurn) settleReady(ctx context.Context) (plan.Wave, error) {
 	}
 }
 
-// endInline ends an operation that touches the record only: a forgotten resource, changed policies, or an
-// update that turns out to change nothing. It reports whether it did.
-func (s *stackTurn) endInline(ctx context.Context, planned plan.Operation) (bool, error) {
-	current := s.before(planned)
-	var after *state.Resource
-	switch planned.Action {
-	case plan.ActionForget:
-	case plan.ActionRecord, plan.ActionUpdate:
-		if current == nil {
-			return false, nil
-		}
-		in, err := s.input(planned)
-		if err != nil {
-			return true, s.refuse(ctx, planned, err)
-		}
-		if planned.Action == plan.ActionUpdate && !reflect.DeepEqual(in.Properties, current.Properties) {
-			return false, nil
-		}
-		same := *current
-		same.Dependencies, same.DeletionPolicy, same.UpdateReplacePolicy = in.Dependencies, in.DeletionPolicy, in.UpdateReplacePolicy
-		after = &same
-	case plan.ActionCreate, plan.ActionReplace:
-		// What can't be resolved fails here, before any call.
-		if _, err := s.input(planned); err != nil {
-			return true, s.refuse(ctx, planned, err)
-		}
-		return false, nil
-	default:
-		return false, nil
-	}
-	op := s.ended(planned, runlog.OpSucceeded, "")
-	if planned.Action == plan.ActionUpdate {
-		op.Reason = reasonUnchanged
-	}
-	if err := setRecords(&op, current, after); err != nil {
-		return false, err
-	}
-	if err := s.put(ctx, op); err != nil {
-		return false, err
-	}
-	event := runlog.OpDone
-	if planned.Action == plan.ActionForget {
-		event = runlog.OpRetain
-	}
-	s.e.tell(ctx, s.h.RunID, s.about(), s.ops[planned.ID], event)
-	return true, nil
-}
-
-// setRecords puts the record before and after into a journal entry.
-func setRecords(op *runlog.Op, before, after *state.Resource) error {
-	for _, r := range []struct {
-		from *state.Resource
-		to   *json.RawMessage
-	}{{before, &op.Before}, {after, &op.After}} {
-		if r.from == nil {
-			continue
-		}
-		raw, err := marshal(r.from)
-		if err != nil {
-			return fmt.Errorf("encoding the record of %s: %w", op.LogicalID, err)
-		}
-		*r.to = raw
-	}
-	if after != nil {
-		op.PhysicalID = after.PhysicalID
-	} else if before != nil {
-		op.PhysicalID = before.PhysicalID
-	}
-	return nil
-}
-
-// reasonUnchanged marks an update that had nothing left to change: it counts as unchanged.
-const reasonUnchanged = "nothing to change"
-
-// refuse fails an operation whose properties can't be resolved.
-func (s *stackTurn) refuse(ctx context.Context, planned plan.Operation, cause error) error {
-	op := s.ended(planned, runlog.OpFailed, "")
-	op.Error = &runlog.OpError{Kind: provider.KindInvalid, Code: "Unresolvable", Message: diag.From(cause).Error()}
-	if err := s.put(ctx, op); err != nil {
-		return err
-	}
-	s.e.tell(ctx, s.h.RunID, s.about(), s.ops[planned.ID], runlog.OpFail)
-	return nil
-}
-
 // before is the record that an operation starts from: the resource's own, or the old half that it removes.
 func (s *stackTurn) before(planned plan.Operation) *state.Resource {
 	if strings.HasSuffix(planned.ID, plan.OldSuffix) {
@@ -238,7 +151,8 @@ func (s *stackTurn) input(planned plan.Operation) (operationInput, error) {
 	in.DeletionPolicy, _ = res.DeletionPolicy.(string)
 	in.UpdateReplacePolicy, _ = res.UpdateReplacePolicy.(string)
 	in.WantAttributes = s.file.Attributes[planned.LogicalID]
-	if planned.Action == plan.ActionReplace {
+	in.Operation = turned(planned, before, props)
+	if in.Operation.Action == plan.ActionReplace {
 		in.NameSuffix = token(s.h.RunID, planned.ID, "name", 1)[len("slipway-"):][:6]
 		if planned.Type != recordedType(before) {
 			in.Route = ""
@@ -280,7 +194,7 @@ func (s *stackTurn) dispatch(ctx context.Context, wave plan.Wave) (Step, error) 
 			return Step{}, fmt.Errorf("preparing %s: %w", id, err)
 		}
 		inputs[id] = in
-		step.Items = append(step.Items, item(s.byID[id]))
+		step.Items = append(step.Items, item(in.Operation))
 	}
 	if wave.Waiting > 0 {
 		step.Slice = int(shortSlice.Seconds())
