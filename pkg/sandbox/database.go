@@ -16,7 +16,7 @@ import (
 const DatabaseName = "sandbox.db"
 
 // tables is the layout. Times are milliseconds since 1970. A resource is there from born on; while changed lies
-// ahead, readers see prior; from gone on it does not exist.
+// ahead, readers see prior; from gone on it does not exist. cascades are resources that go because their owner does.
 const tables = `
 CREATE TABLE IF NOT EXISTS resources (
 	id INTEGER PRIMARY KEY, account TEXT NOT NULL, region TEXT NOT NULL, type TEXT NOT NULL, identifier TEXT NOT NULL,
@@ -30,6 +30,7 @@ CREATE INDEX IF NOT EXISTS identities_resource ON identities (resource) WHERE re
 CREATE TABLE IF NOT EXISTS refs (value TEXT NOT NULL, resource INTEGER NOT NULL, path TEXT NOT NULL, relation TEXT NOT NULL,
 	required INTEGER NOT NULL, PRIMARY KEY (value, resource, path)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS refs_resource ON refs (resource);
+CREATE TABLE IF NOT EXISTS cascades (resource INTEGER PRIMARY KEY, owner INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS sequences (name TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS requests (
 	token TEXT PRIMARY KEY, account TEXT NOT NULL, region TEXT NOT NULL, route TEXT NOT NULL, client_token TEXT, digest TEXT NOT NULL,

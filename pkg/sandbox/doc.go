@@ -8,8 +8,8 @@
 //     global services), shapes.go with shapes.txt (identifiers and attributes in AWS's shapes), fallback.go (the
 //     same for everything not in the table), pattern.go (strings that match a pattern), references.go with
 //     relations.txt (who refers to whom, what can't be deleted), latency.go with latency.tsv;
-//   - the lifecycle of a request: engine.go (acceptance), lifecycle.go (create, update, delete, cancel), requests.go
-//     (operations and client tokens), custom.go (handlers of custom resources);
+//   - the lifecycle of a request: engine.go (acceptance), lifecycle.go (create, update, cancel), deletion.go (delete
+//     and what goes along), requests.go (operations and client tokens), custom.go (handlers of custom resources);
 //   - storage: database.go, resources.go, inventory.go; wire: http.go, cloudcontrol.go, direct.go, sts.go; callers:
 //     sandbox.go, client.go.
 //

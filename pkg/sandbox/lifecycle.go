@@ -262,34 +262,6 @@ func settable(t *schema.Type, path []string) bool {
 	return true
 }
 
-// delete removes a resource unless something that AWS would not let down still names it.
-func (o *operation) delete() error {
-	row, found, err := o.target()
-	if err != nil {
-		return err
-	}
-	if !found {
-		return o.recordFailure(o.identifier, fail(failureNotFound, "Resource of type '%s' with identifier '%s' was not found.", o.typeName, o.identifier))
-	}
-	holders, err := row.holders(o.tx, o.t, o.s.relations)
-	if err != nil {
-		return err
-	}
-	if len(holders) > 0 {
-		return o.recordFailure(row.identifier, fail(failureConflict, "%s is in use: %s of a %s refers to it", o.typeName, holders[0].path, holders[0].typeName))
-	}
-	due := o.due(opDelete, 1)
-	if millis(due) <= millis(o.now) {
-		err = drop(o.tx, row.id)
-	} else {
-		err = o.tx.exec(`UPDATE resources SET gone = ? WHERE id = ?`, millis(due), row.id)
-	}
-	if err != nil {
-		return err
-	}
-	return o.record(row.identifier, statusSuccess, failure{}, nil, row.id, due)
-}
-
 // cancel stops an operation that is not over: it then has had no effect.
 func (s *Sandbox) cancel(ctx context.Context, caller Caller, token string) (ProgressEvent, error) {
 	var event ProgressEvent
@@ -334,7 +306,7 @@ func (s *Sandbox) undo(tx *tx, r requestRow) error {
 	case opCreate:
 		return drop(tx, r.resource)
 	case opDelete:
-		return tx.exec(`UPDATE resources SET gone = NULL WHERE id = ?`, r.resource)
+		return restore(tx, r.resource)
 	}
 	row, found, err := find(tx, r.caller, r.typeName, r.identifier)
 	if err != nil || !found || row.prior == nil {

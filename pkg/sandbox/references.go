@@ -19,10 +19,21 @@ type relations struct {
 	exists  map[string]bool // "type path" of names and ARNs that are looked up
 	// unrelated are "type path" of properties that the schema wrongly relates to a type.
 	unrelated map[string]bool
+	// owns, outlives and blocks say what a reference means when its target is deleted; see relations.txt.
+	owns, outlives, blocks map[tie]bool
+	// related is the target of "type path" where the table says so and the schema does not.
+	related map[string]string
 }
 
+// tie is one kind of reference: what a property (path, without list indices) of one type names of another.
+type tie struct{ target, typeName, path string }
+
 func parseRelations(table string) (relations, error) {
-	r := relations{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	r := relations{
+		refuses: map[string]bool{}, exists: map[string]bool{}, unrelated: map[string]bool{},
+		owns: map[tie]bool{}, outlives: map[tie]bool{}, blocks: map[tie]bool{}, related: map[string]string{},
+	}
+	ties := map[string]map[tie]bool{"owns": r.owns, "outlives": r.outlives, "blocks": r.blocks}
 	for n, line := range strings.Split(table, "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -35,6 +46,13 @@ func parseRelations(table string) (relations, error) {
 			r.exists[rest] = true
 		case "unrelated":
 			r.unrelated[rest] = true
+		case "owns", "outlives", "blocks":
+			f := strings.Split(rest, " ")
+			if len(f) != 3 {
+				return r, fmt.Errorf("relation table, line %d: %s takes a target, a type and a path", n+1, verb)
+			}
+			ties[verb][tie{f[0], f[1], f[2]}] = true
+			r.related[f[1]+" "+f[2]] = f[0]
 		default:
 			return r, fmt.Errorf("relation table, line %d: unknown verb %q", n+1, verb)
 		}
@@ -59,7 +77,7 @@ var arnPattern = regexp.MustCompile(`arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:[0-9]*
 
 // references lists what a model refers to.
 func (r relations) references(t *schema.Type, model map[string]any) []reference {
-	w := &referenceWalk{t: t, unrelated: r.unrelated, seen: map[string]bool{}}
+	w := &referenceWalk{t: t, unrelated: r.unrelated, related: r.related, seen: map[string]bool{}}
 	w.object(&t.Definition, model, "", true)
 	return w.found
 }
@@ -67,6 +85,7 @@ func (r relations) references(t *schema.Type, model map[string]any) []reference 
 type referenceWalk struct {
 	t         *schema.Type
 	unrelated map[string]bool
+	related   map[string]string
 	found     []reference
 	seen      map[string]bool
 }
@@ -119,6 +138,9 @@ func (w *referenceWalk) value(p *schema.Property, v any, path string, required b
 		r := reference{path: path, required: required}
 		if p != nil && !w.unrelated[w.t.Name+" "+path] {
 			r.relation = p.RelationType
+		}
+		if r.relation == "" {
+			r.relation = w.related[w.t.Name+" "+path]
 		}
 		w.text(r, v)
 	}
@@ -195,4 +217,6 @@ func (r relations) mustExist(typeName string, ref reference) bool {
 }
 
 // holds reports whether the service refuses to delete a target while a reference names it.
-func (r relations) holds(target string, required bool) bool { return required || r.refuses[target] }
+func (r relations) holds(t tie, required bool) bool {
+	return required || r.refuses[t.target] || r.blocks[t]
+}

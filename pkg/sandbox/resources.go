@@ -72,6 +72,16 @@ func (r resourceRow) busy(now time.Time) bool {
 	return r.born > n || r.changed > n || r.gone.Valid && r.gone.Int64 > n
 }
 
+// byID reads a resource by its row.
+func byID(tx *tx, id int64) (resourceRow, error) {
+	var r resourceRow
+	err := tx.rows(`SELECT `+resourceColumns+` FROM resources WHERE id = ?`, []any{id}, func(rows *sql.Rows) (err error) {
+		r, err = scanResource(rows.Scan)
+		return err
+	})
+	return r, err
+}
+
 // find reads a resource by its identifier.
 func find(tx *tx, caller Caller, typeName, identifier string) (resourceRow, bool, error) {
 	var r resourceRow
@@ -134,6 +144,7 @@ func drop(tx *tx, id int64) error {
 		`DELETE FROM resources WHERE id = ?`,
 		`DELETE FROM claims WHERE resource = ?`,
 		`DELETE FROM refs WHERE resource = ?`,
+		`DELETE FROM cascades WHERE resource = ?`,
 		`UPDATE identities SET resource = NULL WHERE resource = ?`,
 	} {
 		if err := tx.exec(q, id); err != nil {
@@ -206,51 +217,56 @@ func identities(r *resourceRow) []string {
 	return out
 }
 
-// holder is a live resource that keeps another one from being deleted.
-type holder struct{ typeName, path string }
+// dependent is a live resource that names another one.
+type dependent struct {
+	id             int64
+	typeName, path string
+	required       bool
+}
 
-// holders lists who keeps a resource: live resources of other rows whose references AWS enforces.
-func (r *resourceRow) holders(tx *tx, t *schema.Type, rel relations) ([]holder, error) {
-	var out []holder
-	seen := map[string]bool{}
+// dependents lists the live resources that name this one, once for each property.
+func (r *resourceRow) dependents(tx *tx, t *schema.Type) ([]dependent, error) {
+	var out []dependent
 	collect := func(query string, args ...any) error {
 		return tx.rows(query, args, func(rows *sql.Rows) error {
-			var h holder
-			var required bool
-			if err := rows.Scan(&h.typeName, &h.path, &required); err != nil {
-				return err
+			var d dependent
+			err := rows.Scan(&d.id, &d.typeName, &d.path, &d.required)
+			if err == nil && !slices.Contains(out, d) {
+				out = append(out, d)
 			}
-			if key := h.typeName + " " + h.path; rel.holds(r.typeName, required) && !seen[key] {
-				seen[key] = true
-				out = append(out, h)
-			}
-			return nil
+			return err
 		})
 	}
-	var own []string
-	err := tx.rows(`SELECT value FROM identities WHERE resource = ?`, []any{r.id}, func(rows *sql.Rows) error {
-		var v string
-		err := rows.Scan(&v)
-		own = append(own, v)
-		return err
-	})
+	own, err := r.identityValues(tx)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range own {
-		if err := collect(`SELECT o.type, f.path, f.required FROM refs f JOIN resources o ON o.id = f.resource WHERE f.value = ? AND f.resource <> ?`, v, r.id); err != nil {
+		if err := collect(`SELECT o.id, o.type, f.path, f.required FROM refs f JOIN resources o ON o.id = f.resource WHERE f.value = ? AND f.resource <> ?`, v, r.id); err != nil {
 			return nil, err
 		}
 	}
 	// A plain name counts only where the schema says that it names this type, in the same account and region.
 	for _, v := range namesOf(t, r) {
-		if err := collect(`SELECT o.type, f.path, f.required FROM refs f JOIN resources o ON o.id = f.resource
+		if err := collect(`SELECT o.id, o.type, f.path, f.required FROM refs f JOIN resources o ON o.id = f.resource
 			WHERE f.value = ? AND f.resource <> ? AND f.relation = ? AND o.account = ? AND (? = '`+GlobalRegion+`' OR o.region = ?)`,
 			v, r.id, r.typeName, r.account, r.region, r.region); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// identityValues are the stored values that can only mean this resource.
+func (r *resourceRow) identityValues(tx *tx) ([]string, error) {
+	var out []string
+	err := tx.rows(`SELECT value FROM identities WHERE resource = ?`, []any{r.id}, func(rows *sql.Rows) error {
+		var v string
+		err := rows.Scan(&v)
+		out = append(out, v)
+		return err
+	})
+	return out, err
 }
 
 // namesOf are the values by which a property of another resource may name this one: the identifier, or the parts

@@ -64,6 +64,30 @@ func TestTheRelationTableNamesWhatTheSchemaHas(t *testing.T) {
 			}
 		}
 	}
+	for _, table := range []map[tie]bool{rel.owns, rel.outlives, rel.blocks} {
+		for line := range table {
+			if _, ok := schema.Lookup(line.target); !ok {
+				t.Errorf("%s is no resource type", line.target)
+			}
+			typ, ok := schema.Lookup(line.typeName)
+			if !ok {
+				t.Errorf("%s is no resource type", line.typeName)
+				continue
+			}
+			// The paths of references leave out the "*" of lists.
+			head, rest, nested := strings.Cut(line.path, "/")
+			p := typ.At(strings.Split(line.path, "/"))
+			if p == nil && nested {
+				p = typ.At([]string{head, "*", rest})
+			}
+			if p == nil {
+				t.Errorf("%s has no %s", line.typeName, line.path)
+			}
+			if rel.owns[line] && (rel.outlives[line] || rel.blocks[line]) || rel.outlives[line] && rel.blocks[line] {
+				t.Errorf("%v has two meanings", line)
+			}
+		}
+	}
 }
 
 func TestTheLatencyTableCoversAllRoutes(t *testing.T) {
