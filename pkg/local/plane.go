@@ -55,6 +55,7 @@ type Plane struct {
 	executor *asl.Executor
 	engine   *run.Engine
 	clock    clock.Clock
+	logger   *slog.Logger
 }
 
 // Names of the local functions and machines. The ARNs only have to look like ARNs.
@@ -70,7 +71,10 @@ const (
 
 // Open opens the plane in a directory, and makes it if it is not there.
 func Open(ctx context.Context, opts Options) (*Plane, error) {
-	p := &Plane{account: opts.Account, region: opts.Region, clock: clock.Scaled{Speed: opts.Speed}}
+	p := &Plane{account: opts.Account, region: opts.Region, clock: clock.Scaled{Speed: opts.Speed}, logger: opts.Logger}
+	if p.logger == nil {
+		p.logger = slog.New(slog.DiscardHandler)
+	}
 	if p.account == "" {
 		p.account = sandbox.DefaultAccount
 	}
@@ -199,6 +203,10 @@ func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*as
 		}
 		req.Stacks[i].TemplateKey = key
 	}
+	if err := p.settleDead(ctx); err != nil {
+		// What is left of them is met again where it matters: at the stack's lock.
+		p.logger.WarnContext(ctx, "runs of a process that is gone could not be settled", "error", err)
+	}
 	h, err := p.engine.Submit(ctx, req)
 	if err != nil {
 		return "", err
@@ -214,7 +222,7 @@ func (p *Plane) request(stacks []*assembly.Stack, sub run.Submission) run.Reques
 	now := p.clock.Now().UTC()
 	req := run.Request{
 		Version: run.RequestVersion, RunID: run.NewRunID(now), Command: sub.Command, Of: sub.Of, Caller: sub.Caller,
-		Region: p.region, Options: sub.Options, PlanRun: sub.PlanRun, CreatedAt: now,
+		Region: p.region, Options: sub.Options, PlanRun: sub.PlanRun, CreatedAt: now, Holder: p.holder.name,
 	}
 	seen := map[string]bool{}
 	for _, s := range stacks {

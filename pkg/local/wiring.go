@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -50,23 +51,29 @@ func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) pr
 	if wrap == nil {
 		wrap = func(p provider.Provider) provider.Provider { return p }
 	}
+	shared := sandbox.NewHTTPClient()
 	client := func(account, region string) *sandbox.Client {
-		return &sandbox.Client{Endpoint: endpoint, Account: account, Region: region}
+		return &sandbox.Client{Endpoint: endpoint, Account: account, Region: region, HTTP: shared}
 	}
 	return &provider.Registry{
-		Custom:   wrap(&simulated.Custom{Client: client}),
-		Fallback: wrap(provider.Named{Provider: &simulated.Direct{Client: client, Clock: clk}}),
-		CloudControl: wrap(provider.Named{Provider: &cc.Provider{Clock: clk, Client: func(account, region string) cc.API {
-			return cloudcontrol.New(cloudcontrol.Options{
-				Region: region, BaseEndpoint: aws.String(endpoint),
-				// The sandbox takes an access key id that is an account id for that account.
-				Credentials: credentials.NewStaticCredentialsProvider(account, "sandbox", ""),
-			})
-		}}}),
+		Custom:       wrap(&simulated.Custom{Client: client}),
+		Fallback:     wrap(provider.Named{Provider: &simulated.Direct{Client: client, Clock: clk}}),
+		CloudControl: wrap(provider.Named{Provider: &cc.Provider{Clock: clk, Client: cc.Cached(cloudControl(endpoint, shared))}}),
 		Provisionable: func(typeName string) bool {
 			t, ok := schema.Lookup(typeName)
 			return ok && t.Provisionable
 		},
+	}
+}
+
+// cloudControl makes the real Cloud Control client for an account and region of the sandbox.
+func cloudControl(endpoint string, shared *http.Client) func(account, region string) cc.API {
+	return func(account, region string) cc.API {
+		return cloudcontrol.New(cloudcontrol.Options{
+			Region: region, BaseEndpoint: aws.String(endpoint), HTTPClient: shared,
+			// The sandbox takes an access key id that is an account id for that account.
+			Credentials: credentials.NewStaticCredentialsProvider(account, "sandbox", ""),
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
@@ -31,6 +32,9 @@ type Request struct {
 	// PlanRun binds the run to a plan that was shown: a stack whose record or template has changed since is
 	// refused.
 	PlanRun string `json:"planRun,omitempty"`
+	// Holder is the process that submits the run, where it can be known that it is gone (--local, --direct): a
+	// run whose execution it has not come to start is then closed by the next process.
+	Holder string `json:"holder,omitempty"`
 }
 
 // StackRequest is one stack of a request.
@@ -77,4 +81,11 @@ type Submission struct {
 	Options Options
 	PlanRun string
 	Caller  string
+}
+
+// Request returns what a run was asked to do.
+func (e *Engine) Request(ctx context.Context, runID string) (Request, error) {
+	var req Request
+	err := getJSON(ctx, e.Objects, requestKey(runID), &req)
+	return req, err
 }
