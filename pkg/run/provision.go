@@ -87,27 +87,28 @@ func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in
 	case err != nil:
 		return runlog.Op{}, fmt.Errorf("reading the journal of %s: %w", input.Operation.ID, err)
 	}
-	if op.Version != 0 && op.Attempt >= input.Attempt && op.Status.Ended() {
+	switch {
+	case op.Version == 0:
+	case op.Attempt > input.Attempt || op.Wave > wave:
+		// The message is late: the operation has been taken further in another wave.
+		return op, nil
+	case op.Attempt == input.Attempt && op.Status.Ended():
+		// Whoever recorded it may have died before telling.
+		e.tellResult(ctx, runID, input, op)
 		return op, nil
 	}
 	now := e.Clock.Now()
 	fresh := op.Version == 0 || op.Attempt < input.Attempt
+	begins := fresh || op.Status == runlog.OpIntent && op.Wave == wave
 	if fresh {
-		version := op.Version
-		op = runlog.Op{
-			OpID: input.Operation.ID, Kind: string(input.Operation.Kind), Action: string(input.Operation.Action),
-			LogicalID: input.Operation.LogicalID, Type: input.Operation.Type,
-			Attempt: input.Attempt, Status: runlog.OpIntent,
-			Token:  token(runID, input.Operation.ID, string(input.Operation.Action), input.Attempt),
-			Before: input.Before, StartedAt: now, Version: version,
-		}
+		op = intent(runID, input, op, now)
 	}
 	op.Epoch, op.Wave = epoch, wave
 	op.Lease = runlog.Lease{Holder: e.Holder, Until: now.Add(slice + leaseSlack)}
 	if op, err = e.Log.PutOp(ctx, runID, in, op); err != nil {
 		return runlog.Op{}, fmt.Errorf("recording the intent of %s: %w", input.Operation.ID, err)
 	}
-	if fresh {
+	if begins {
 		e.tell(ctx, runID, input, op, runlog.OpStarted)
 	}
 
@@ -123,19 +124,41 @@ func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in
 	if err != nil {
 		return runlog.Op{}, fmt.Errorf("recording the result of %s: %w", input.Operation.ID, err)
 	}
-	switch recorded.Status {
+	e.tellResult(ctx, runID, input, recorded)
+	return recorded, nil
+}
+
+// intent is the record of an attempt that is about to begin. last is the attempt before, if there was one: where
+// that has deleted the old half of a replacement, this one goes on from there.
+func intent(runID string, input operationInput, last runlog.Op, now time.Time) runlog.Op {
+	planned := input.Operation
+	op := runlog.Op{
+		OpID: planned.ID, Kind: string(planned.Kind), Action: string(planned.Action),
+		LogicalID: planned.LogicalID, Type: planned.Type,
+		Attempt: input.Attempt, Status: runlog.OpIntent,
+		Token:  token(runID, planned.ID, string(planned.Action), input.Attempt),
+		Before: input.Before, StartedAt: now, Version: last.Version,
+	}
+	if last.Stage == stageDeleted {
+		op.Stage, op.Before = last.Stage, last.Before
+	}
+	return op
+}
+
+// tellResult writes the event of an operation that has ended.
+func (e *Engine) tellResult(ctx context.Context, runID string, input operationInput, op runlog.Op) {
+	switch op.Status {
 	case runlog.OpSucceeded:
-		e.tell(ctx, runID, input, recorded, runlog.OpDone)
+		e.tell(ctx, runID, input, op, runlog.OpDone)
 	case runlog.OpFailed:
-		if provider.RetryableKind(recorded.Error.Kind) && recorded.Attempt < maxAttempts {
-			e.tell(ctx, runID, input, recorded, runlog.OpRetry)
+		if retryDue(op) {
+			e.tell(ctx, runID, input, op, runlog.OpRetry)
 		} else {
-			e.tell(ctx, runID, input, recorded, runlog.OpFail)
+			e.tell(ctx, runID, input, op, runlog.OpFail)
 		}
 	case runlog.OpSkipped:
-		e.tell(ctx, runID, input, recorded, runlog.OpSkip)
+		e.tell(ctx, runID, input, op, runlog.OpSkip)
 	}
-	return recorded, nil
 }
 
 // work makes the provider calls of one operation until it has ended or the slice is over. It returns the
@@ -148,6 +171,9 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 	req, before, err := input.request(op)
 	if err != nil {
 		return op, err
+	}
+	if input.Operation.Action == plan.ActionDelete {
+		op.PhysicalID = req.PhysicalID
 	}
 	deleting := input.Operation.DeleteFirst && op.Stage == ""
 	if deleting && before == nil {
@@ -167,7 +193,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 			if ctx.Err() != nil {
 				return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
 			}
-			return e.fail(ctx, p, req, op, err), nil
+			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, until: until}, err)
 		}
 		if progress.Done && deleting && progress.Skipped == "" {
 			// The old half is gone: that is recorded before the new one is begun.
@@ -183,6 +209,9 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 		}
 		if progress.Done {
 			return succeed(op, input, route, before, progress)
+		}
+		if progress.Handle == nil {
+			return failed(op, &provider.Error{Kind: provider.KindFailed, Message: "the provider gave neither a result nor a handle to poll"}), nil
 		}
 		op.Status, op.Handle = runlog.OpRunning, progress.Handle
 		op.NotBefore = e.Clock.Now().Add(progress.RetryAfter)
@@ -289,21 +318,49 @@ func succeed(op runlog.Op, input operationInput, route provider.Route, before *s
 	return op, nil
 }
 
-// fail records a failure, after removing what a failed create has left behind.
-func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Request, op runlog.Op, cause error) runlog.Op {
+// creates reports whether the operation makes a new resource: only then is what a failure names its own remnant.
+func (in operationInput) creates() bool {
+	return in.Operation.Action == plan.ActionCreate || in.Operation.Action == plan.ActionReplace
+}
+
+// attempted is a call that has failed.
+type attempted struct {
+	op    runlog.Op
+	route provider.Route
+	// creates: the call was to make a new resource.
+	creates bool
+	until   time.Time
+}
+
+// fail records a failure, after removing what a failed create has left behind. What can't be removed is recorded
+// as a resource of its own, to be cleaned up.
+func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Request, call attempted, cause error) (runlog.Op, error) {
+	op := call.op
 	var perr *provider.Error
 	if !errors.As(cause, &perr) {
 		perr = &provider.Error{Kind: provider.KindFailed, Err: cause}
 	}
-	if perr.PhysicalID != "" {
-		op.PhysicalID = perr.PhysicalID
-		if e.removeRemnant(ctx, p, req, perr.PhysicalID) == nil {
-			op.PhysicalID = ""
-		}
-	} else {
-		op.PhysicalID = ""
+	op.NotBefore = time.Time{}
+	if perr.RetryAfter > 0 {
+		op.NotBefore = e.Clock.Now().Add(perr.RetryAfter)
 	}
-	return failed(op, perr)
+	if !call.creates {
+		return failed(op, perr), nil
+	}
+	op.PhysicalID, op.After = "", nil
+	if perr.PhysicalID != "" && e.removeRemnant(ctx, p, req, perr.PhysicalID, call.until) != nil {
+		if ctx.Err() != nil {
+			return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
+		}
+		remnant, err := marshal(&state.Resource{
+			PhysicalID: perr.PhysicalID, ResourceType: op.Type, Properties: req.Properties, ProvisionedBy: string(call.route),
+		})
+		if err != nil {
+			return op, fmt.Errorf("encoding what the failed creation of %s has left: %w", op.LogicalID, err)
+		}
+		op.PhysicalID, op.After = perr.PhysicalID, remnant
+	}
+	return failed(op, perr), nil
 }
 
 func failed(op runlog.Op, perr *provider.Error) runlog.Op {
@@ -317,18 +374,27 @@ func failed(op runlog.Op, perr *provider.Error) runlog.Op {
 }
 
 // removeRemnant deletes what a failed create has left, so that the next attempt does not meet it.
-func (e *Engine) removeRemnant(ctx context.Context, p provider.Provider, req provider.Request, physicalID string) error {
+func (e *Engine) removeRemnant(ctx context.Context, p provider.Provider, req provider.Request, physicalID string, until time.Time) error {
 	req.PhysicalID = physicalID
 	req.Previous, req.Properties = req.Properties, nil
 	req.Token += "-remnant"
 	progress, err := p.Delete(ctx, req)
 	for err == nil && !progress.Done {
+		if progress.Handle == nil || e.Clock.Now().Add(progress.RetryAfter).After(until) {
+			return errRemains
+		}
 		if err = e.Clock.Sleep(ctx, progress.RetryAfter); err == nil {
 			progress, err = p.Poll(ctx, req, *progress.Handle)
 		}
 	}
+	if err == nil && progress.Skipped != "" {
+		return errRemains
+	}
 	return err
 }
+
+// errRemains: a remnant could not be removed in the time that there was.
+var errRemains = errors.New("it still exists")
 
 // Publish publishes one asset.
 func (e *Engine) Publish(ctx context.Context, in PublishInput) (OperationStatus, error) {
