@@ -1,0 +1,63 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	cc "github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+)
+
+// accounts makes the clients that work on a stack's account and region, and keeps them: their connections and
+// credentials are shared by the invocations of a function.
+type accounts struct {
+	base aws.Config
+	own  string // the account whose credentials base has
+
+	mu      sync.Mutex
+	clients map[place]*cc.Client
+}
+
+type place struct{ account, region string }
+
+// config is the base configuration for one account and region. Without a role to assume there are no
+// credentials for another account: its clients fail, naming both.
+func (a *accounts) config(account, region string) aws.Config {
+	cfg := a.base.Copy()
+	cfg.Region = region
+	if account != a.own {
+		cfg.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{}, fmt.Errorf("this control plane has no role in account %s: it works in account %s", account, a.own)
+		})
+	}
+	return cfg
+}
+
+// cloudControl is the Client of cloudcontrol.Provider.
+func (a *accounts) cloudControl(account, region string) cloudcontrol.API {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := place{account, region}
+	client, ok := a.clients[at]
+	if !ok {
+		if a.clients == nil {
+			a.clients = map[place]*cc.Client{}
+		}
+		client = cc.NewFromConfig(a.config(account, region))
+		a.clients[at] = client
+	}
+	return client
+}
+
+func (a *accounts) ec2(account, region string) *ec2.Client {
+	return ec2.NewFromConfig(a.config(account, region))
+}
+
+func (a *accounts) ssm(account, region string) *ssm.Client {
+	return ssm.NewFromConfig(a.config(account, region))
+}

@@ -1,0 +1,7 @@
+// Package controlplane connects the engine to AWS: state in S3, the run log in DynamoDB, executions in Step
+// Functions, resources through Cloud Control. It is what the functions of a team's own control plane run;
+// nothing of the engine is written again here. Package local is its counterpart for --local.
+//
+// The control plane works in its own account. A stack of another account is refused by every client rather
+// than deployed into the wrong one.
+package controlplane

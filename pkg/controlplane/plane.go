@@ -1,0 +1,74 @@
+package controlplane
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+
+	"github.com/slipway-cdk/slipway/pkg/asset"
+	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
+	"github.com/slipway-cdk/slipway/pkg/schema"
+	"github.com/slipway-cdk/slipway/pkg/state"
+)
+
+// Plane is the engine on AWS. It is safe for concurrent use; a function builds it once and keeps it.
+type Plane struct {
+	Engine *run.Engine
+
+	env   Environment
+	log   *dynamo.Store
+	clock clock.Clock
+}
+
+// New connects the engine. It calls nothing: clients connect when they are first used. cfg must have the
+// function's own region and credentials.
+func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
+	clk := clock.Real{}
+	objects := &s3.Store{
+		Client: s3.NewClient(cfg, env.StateBucketRegion), Bucket: env.StateBucket, Owner: env.Account(), Clock: clk,
+	}
+	log := &dynamo.Store{Client: dynamodb.NewFromConfig(cfg), Table: env.TableName, Objects: objects, Clock: clk}
+	aws := &accounts{base: cfg, own: env.Account()}
+	return &Plane{
+		env: env, log: log, clock: clk,
+		Engine: &run.Engine{
+			Objects: objects, Log: log, Clock: clk, Holder: holder(env), Logger: logger,
+			States:     &state.Store{Objects: objects, Clock: clk},
+			Providers:  providers(aws, clk),
+			Assets:     &asset.Publisher{Bucket: &assetBuckets{aws: aws}},
+			Facts:      facts{aws: aws},
+			Executions: executions{client: sfn.NewFromConfig(cfg), env: env},
+		},
+	}
+}
+
+// providers is Cloud Control for every type that it can provision. There is no fallback: a type that it
+// cannot provision is refused before anything is touched.
+func providers(aws *accounts, clk clock.Clock) *provider.Registry {
+	return &provider.Registry{
+		CloudControl: provider.Named{Provider: &cloudcontrol.Provider{Client: aws.cloudControl, Clock: clk}},
+		Provisionable: func(typeName string) bool {
+			t, ok := schema.Lookup(typeName)
+			return ok && t.Provisionable
+		},
+	}
+}
+
+// holder names this execution environment in leases: Lambda gives each one a log stream of its own.
+func holder(env Environment) string {
+	if env.LogStream != "" {
+		return env.FunctionName + "/" + env.LogStream
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "process/" + hex.EncodeToString(b[:])
+}
