@@ -13,7 +13,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 venv=$here/.venv
-packages="./pkg/objectstore/s3/... ./pkg/runlog/dynamo/..."
+packages="./pkg/objectstore/s3/... ./pkg/runlog/dynamo/... ./pkg/controlplane/..."
 [ $# -gt 0 ] || set -- ministack moto
 
 # The environment is made again when the pinned versions change.
