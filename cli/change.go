@@ -45,8 +45,9 @@ func (f *changeFlags) register(cmd *cobra.Command, verb string) {
 
 // change is one deploy or destroy to carry out.
 type change struct {
-	command runlog.Command
-	options run.Options
+	command    runlog.Command
+	options    run.Options
+	parameters map[string]map[string]string // by Stack.ID
 }
 
 // words are how a command is spoken of.
@@ -90,7 +91,7 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 			return err
 		}
 	}
-	runID, err := plane.Submit(ctx, asm, stacks, run.Submission{Command: c.command, Options: c.options, PlanRun: p.runID, Caller: caller(env.getenv)})
+	runID, err := plane.Submit(ctx, asm, stacks, run.Submission{Command: c.command, Options: c.options, Parameters: c.parameters, PlanRun: p.runID, Caller: caller(env.getenv)})
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ type planned struct {
 // plan computes the plan of a command and prints its warnings. What refuses the command is returned.
 func (env *environment) plan(ctx context.Context, plane Plane, asm *assembly.Assembly, stacks []*assembly.Stack, c change) (planned, error) {
 	env.streams.Working("Planning " + subject(stacks))
-	runID, err := plane.Submit(ctx, asm, stacks, run.Submission{Command: runlog.CommandPlan, Of: c.command, Options: c.options, Caller: caller(env.getenv)})
+	runID, err := plane.Submit(ctx, asm, stacks, run.Submission{Command: runlog.CommandPlan, Of: c.command, Options: c.options, Parameters: c.parameters, Caller: caller(env.getenv)})
 	if err != nil {
 		return planned{}, err
 	}

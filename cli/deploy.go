@@ -14,6 +14,7 @@ type deployFlags struct {
 	app       appFlags
 	selection selectionFlags
 	change    changeFlags
+	values    parameterFlags
 
 	NoRollback              bool
 	ForceStatefulRecreation bool
@@ -34,6 +35,9 @@ deployed with it. An app with a single stack needs no name.`,
   # Deploy all stacks of an assembly that is already synthesized, without asking
   slipway deploy --all --yes --local --app cdk.out
 
+  # With values for the parameters of its template
+  slipway deploy Prod/Web --parameters Size=3 --parameters-file secrets.json --local
+
   # Only look
   slipway deploy Prod/Web --dry-run --local`,
 		Annotations:       map[string]string{jsonShape: jsonResult},
@@ -52,8 +56,12 @@ deployed with it. An app with a single stack needs no name.`,
 				if err := env.annotations(stacks, f.app); err != nil {
 					return err
 				}
+				values, err := f.values.resolve(stacks)
+				if err != nil {
+					return err
+				}
 				return env.change(ctx, plane, asm, stacks, f.change, change{
-					command: runlog.CommandDeploy,
+					command: runlog.CommandDeploy, parameters: values,
 					options: run.Options{Concurrency: f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation},
 				})
 			})
@@ -65,6 +73,7 @@ deployed with it. An app with a single stack needs no name.`,
 		fs.BoolVar(&f.NoRollback, "no-rollback", false, "keep what a failed deploy has done, to continue from there")
 		fs.BoolVar(&f.ForceStatefulRecreation, "force-stateful-recreation", false, "allow the replacement of resources that hold data")
 	})
+	f.values.register(cmd.Flags())
 	f.app.register(cmd.Flags())
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 type diffFlags struct {
 	app       appFlags
 	selection selectionFlags
+	values    parameterFlags
 
 	Fail bool
 	JSON bool
@@ -46,7 +47,11 @@ nothing, and works on a damaged record with a warning, which a deploy refuses.`,
 				if err := env.annotations(stacks, f.app); err != nil {
 					return err
 				}
-				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy, options: run.Options{Lenient: true}})
+				values, err := f.values.resolve(stacks)
+				if err != nil {
+					return err
+				}
+				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy, options: run.Options{Lenient: true}, parameters: values})
 				if err != nil {
 					return err
 				}
@@ -71,6 +76,7 @@ nothing, and works on a damaged record with a warning, which a deploy refuses.`,
 		fs.BoolVar(&f.Fail, "fail", false, "exit with 1 when there are differences")
 	})
 	jsonFlag(cmd, &f.JSON, "print the differences as one JSON document")
+	f.values.register(cmd.Flags())
 	f.app.register(cmd.Flags())
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -47,6 +48,8 @@ type submission struct {
 	Options run.Options    `json:"options"`
 	PlanRun string         `json:"planRun,omitempty"`
 	Stacks  []string       `json:"stacks"`
+	// Parameters are recorded without their values.
+	Parameters map[string][]string `json:"parameters,omitempty"`
 }
 
 const planRunID = "plan-run"
@@ -74,6 +77,12 @@ func (f *fakePlane) Submit(_ context.Context, _ *assembly.Assembly, stacks []*as
 	s := submission{Command: req.Command, Of: req.Of, Options: req.Options, PlanRun: req.PlanRun}
 	for _, st := range stacks {
 		s.Stacks = append(s.Stacks, st.Name)
+	}
+	for id, values := range req.Parameters {
+		if s.Parameters == nil {
+			s.Parameters = map[string][]string{}
+		}
+		s.Parameters[id] = slices.Sorted(maps.Keys(values))
 	}
 	f.submitted = append(f.submitted, s)
 	if f.record != "" {

@@ -42,10 +42,12 @@ type StackRequest struct {
 	runlog.StackRef
 	DisplayName string `json:"displayName"`
 	// TemplateKey is the object that holds the template; empty for a destroy.
-	TemplateKey           string            `json:"templateKey,omitempty"`
-	DependsOn             []string          `json:"dependsOn,omitempty"` // names of stacks in the request
-	Assets                []string          `json:"assets,omitempty"`    // AssetRequest ids
-	Parameters            map[string]string `json:"parameters,omitempty"`
+	TemplateKey string            `json:"templateKey,omitempty"`
+	DependsOn   []string          `json:"dependsOn,omitempty"` // names of stacks in the request
+	Assets      []string          `json:"assets,omitempty"`    // AssetRequest ids
+	Parameters  map[string]string `json:"parameters,omitempty"`
+	// NoEcho are the handles in the run vault under which the values of NoEcho parameters are.
+	NoEcho                map[string]string `json:"noEcho,omitempty"`
 	Tags                  map[string]string `json:"tags,omitempty"`
 	TerminationProtection bool              `json:"terminationProtection,omitempty"`
 }
@@ -81,6 +83,9 @@ type Submission struct {
 	Options Options
 	PlanRun string
 	Caller  string
+	// Parameters are values for the parameters of templates, by assembly.Stack.ID and parameter name. Those of
+	// NoEcho parameters are in clear here: the plane puts them into the run vault before it stores anything.
+	Parameters map[string]map[string]string
 }
 
 // Request returns what a run was asked to do.
