@@ -55,7 +55,7 @@ func TestConditionsEvaluateAsDocumented(t *testing.T) {
 		{"a condition that refers to itself fails", `{"A": {"Condition": "A"}}`, nil, "A → A"},
 		{"an unknown condition fails", `{"A": {"Condition": "Bee"}, "Bees": {"Fn::Equals": [1, 1]}}`, nil, "unknown condition Bee: did you mean Bees?"},
 		{"a problem in an operand that would not matter fails", `{"C": {"Fn::Or": [{"Fn::Equals": [1, 1]}, {"Condition": "Nope"}]}}`, nil, "unknown condition Nope"},
-		{"a resource can not be read", `{"C": {"Fn::Equals": [{"Ref": "R"}, "x"]}}`, nil, "it is a resource: Conditions and Rules are evaluated before any resource exists"},
+		{"a resource can not be read", `{"C": {"Fn::Equals": [{"Ref": "R"}, "x"]}}`, nil, "it is a resource, and this is evaluated before any resource exists"},
 		{"an attribute can not be read", `{"C": {"Fn::Equals": [{"Fn::GetAtt": ["R", "TopicArn"]}, "x"]}}`, nil, "Fn::GetAtt can't be used here"},
 		{"an attribute can not be read by Sub", `{"C": {"Fn::Equals": [{"Fn::Sub": "${R.TopicArn}"}, "x"]}}`, nil, "attributes can't be read here"},
 		{"an import can not be read", `{"C": {"Fn::Equals": [{"Fn::ImportValue": "x"}, "x"]}}`, nil, "Fn::ImportValue can't be used here"},

@@ -51,7 +51,7 @@ func refusals() map[string]string {
 		"aws-cloudformation-templates--ELBStickinessSample.json":                null,
 		"aws-cloudformation-templates--GitLabServer.json":                       module,
 		"aws-cloudformation-templates--VSCodeServer.json":                       module,
-		"aws-cloudformation-templates--date_example.json":                       "only CloudFormation can run Fn::Transform",
+		"aws-cloudformation-templates--date_example.json":                       "the template needs the macro Date",
 		"aws-cloudformation-templates--example.json":                            "the template needs the macro S3Objects",
 		"aws-cloudformation-templates--macro.json":                              "the template needs the macro AWS::Serverless-2016-10-31",
 		"aws-cloudformation-templates--test.json":                               "the template needs the macro Explode",

@@ -18,6 +18,7 @@ const (
 	inProperties place = iota // Resources and Outputs
 	inConditions
 	inRules
+	inExpansion // what Expand evaluates: before there are resources
 )
 
 // failed stands for a value whose problem is already reported. It spreads like an Unknown, silently.
@@ -109,7 +110,7 @@ func (e *evaluation) intrinsic(m map[string]any) (string, any, bool) {
 	if name, arg, ok := template.Intrinsic(m); ok {
 		return name, arg, true
 	}
-	if e.place != inProperties && len(m) == 1 {
+	if (e.place == inConditions || e.place == inRules) && len(m) == 1 {
 		if arg, ok := m["Condition"]; ok {
 			return "Condition", arg, true
 		}
@@ -135,6 +136,7 @@ var placeNames = [...]string{
 	inProperties: "it is allowed in Conditions and Rules only",
 	inConditions: "it is not allowed in Conditions",
 	inRules:      "it is not allowed in Rules",
+	inExpansion:  "the template is expanded before anything exists that it could be read from",
 }
 
 // lookupFunction finds a function; allowed tells whether it may stand at the place.

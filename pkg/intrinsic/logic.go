@@ -13,7 +13,7 @@ func (e *evaluation) ifElse(arg any, path string) any {
 	var chosen any
 	if name, isName := list[0].(string); isName {
 		chosen = e.condition(name, item(path, 0))
-	} else if e.place == inProperties {
+	} else if e.place == inProperties || e.place == inExpansion {
 		return e.fail(item(path, 0), "the condition of Fn::If is the name of a condition", "found "+kindOf(list[0]))
 	} else {
 		chosen = e.boolean(list[0], item(path, 0))

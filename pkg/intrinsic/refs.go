@@ -53,7 +53,7 @@ func (e *evaluation) named(name, path string) any {
 func (e *evaluation) refersOutside(name string) string {
 	if t := e.scope.Template; t != nil {
 		if t.Resources[name] != nil {
-			return "it is a resource: Conditions and Rules are evaluated before any resource exists"
+			return "it is a resource, and this is evaluated before any resource exists"
 		}
 		return e.suggest(name, append(sortedKeys(t.Parameters), template.PseudoParameters()...))
 	}

@@ -81,24 +81,16 @@ func SSMParameters(t *Template, supplied map[string]string) []string {
 	return sortedKeys(set)
 }
 
-// usedParameters is the set of parameters that Resources, Outputs or Conditions refer to.
+// usedParameters is the set of parameters that Resources, Outputs or Conditions refer to. The whole document is
+// read, not the model: what is yet to be expanded uses parameters too.
 func (t *Template) usedParameters() map[string]bool {
 	used := map[string]bool{}
-	note := func(r Reference) {
-		if t.Parameters[r.Target] != nil {
-			used[r.Target] = true
-		}
-	}
-	for id := range t.Resources {
-		for _, r := range t.References(id) {
-			note(r)
-		}
-	}
-	for _, r := range t.OutputReferences() {
-		note(r)
-	}
-	for _, name := range sortedKeys(t.Conditions) {
-		WalkReferences(t.Conditions[name], "Conditions."+name, note)
+	for _, section := range []string{"Resources", "Outputs", "Conditions"} {
+		WalkReferences(t.Document[section], section, func(r Reference) {
+			if t.Parameters[r.Target] != nil {
+				used[r.Target] = true
+			}
+		})
 	}
 	return used
 }

@@ -38,6 +38,9 @@ func (c *checker) object(m map[string]any, path string) {
 		}
 	}
 	for _, k := range sortedKeys(m) {
+		if k == "Fn::Transform" {
+			continue // Validate has reported it by the macro's name
+		}
 		if strings.HasPrefix(k, "Fn::") {
 			c.add(child(path, k), "a function with other keys beside it", "an intrinsic function is the only key of its object", "")
 			continue
@@ -56,8 +59,7 @@ func (c *checker) condition(name, path string) {
 func (c *checker) function(name string, arg any, path string) {
 	switch {
 	case name == "Fn::Transform":
-		c.add(path, "the template needs a macro", "only CloudFormation can run Fn::Transform", "Expand the template before deploying it.")
-		return
+		return // Validate has reported it by the macro's name
 	case strings.HasPrefix(name, "Fn::ForEach::"):
 		c.add(path, "the loop is not expanded", "values are read after Fn::ForEach is expanded, under the transform "+LanguageExtensions, "")
 		return
@@ -77,9 +79,7 @@ func (c *checker) function(name string, arg any, path string) {
 			c.target(target, "", RefRef, path)
 			return
 		}
-		if !c.v.t.HasLanguageExtensions() {
-			c.add(path, "Ref takes a name", "found "+kindOf(arg), "")
-		}
+		c.computed(arg, path, "Ref takes a name")
 	case "Fn::GetAtt":
 		target, attribute, ok := GetAttTarget(arg)
 		if ok {
@@ -87,9 +87,7 @@ func (c *checker) function(name string, arg any, path string) {
 			c.value(attribute, path)
 			return
 		}
-		if !c.v.t.HasLanguageExtensions() {
-			c.add(path, "Fn::GetAtt takes a logical ID and an attribute name", "found "+kindOf(arg), "")
-		}
+		c.computed(arg, path, "Fn::GetAtt takes a logical ID and an attribute name")
 	case "Fn::Sub":
 		c.sub(arg, path)
 		return
@@ -118,6 +116,16 @@ func (c *checker) function(name string, arg any, path string) {
 		c.add(path, "null is not allowed here", "", "")
 	}
 	c.value(arg, path)
+}
+
+// computed reports a name that is not written out: it would give no edge in the graph. Under
+// AWS::LanguageExtensions it is computed when the template is expanded, before it is checked.
+func (c *checker) computed(arg any, path, summary string) {
+	if c.v.t.Unexpanded {
+		c.add(path, "the name is not computed", "names are computed when the template is expanded, before it is checked", "")
+		return
+	}
+	c.add(path, summary, "found "+kindOf(arg), "A computed name needs the transform "+LanguageExtensions+".")
 }
 
 // noResources reports every reference to a resource in a value that must be known before the run

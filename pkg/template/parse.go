@@ -28,34 +28,38 @@ var logicalName = regexp.MustCompile(`^[A-Za-z0-9]+$`)
 
 // Parse reads a template in JSON. The error is diag.Diagnostics: every bad shape with its path. Whether
 // names refer to something is Validate's question.
+//
+// Under AWS::LanguageExtensions what is yet to be expanded (loops, computed conditions and dependencies) stays in
+// Document only: intrinsic.Expand makes a plain template of it. A template that is misshapen and uses macros is
+// refused for the macros, which may have shapes of their own.
 func Parse(data []byte) (*Template, error) {
 	doc, err := decode(data)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{doc: doc}
-	t := p.template()
-	if err := p.diags.Err(); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return parse(doc, true)
 }
 
-// FromDocument builds the model of an already decoded template, such as the result of an expansion. Its
-// objects have no order: Order is sorted, with the names of the first list in front, in their order.
+// FromDocument builds the model of an already decoded template, such as the result of an expansion: nothing may
+// be left to expand. Its objects have no order: Order is sorted, with the names of the first list in front, in
+// their order.
 func FromDocument(root map[string]any, order []string) (*Template, error) {
+	return FromSections(root, map[string][]string{"Resources": order})
+}
+
+// FromSections is FromDocument with the order of the names in each of the sections Parameters, Conditions,
+// Resources and Outputs.
+func FromSections(root map[string]any, order map[string][]string) (*Template, error) {
 	doc := &document{root: root, order: map[string][]string{}}
-	for _, section := range []string{"Parameters", "Resources", "Outputs"} {
+	for _, section := range orderedSections {
 		m, _ := root[section].(map[string]any)
 		var names []string
-		for _, name := range order {
-			if _, ok := m[name]; ok && section == "Resources" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
 		seen := map[string]bool{}
-		for _, name := range names {
-			seen[name] = true
+		for _, name := range order[section] {
+			if _, ok := m[name]; ok && !seen[name] {
+				names = append(names, name)
+				seen[name] = true
+			}
 		}
 		for _, name := range sortedKeys(m) {
 			if !seen[name] {
@@ -64,13 +68,31 @@ func FromDocument(root map[string]any, order []string) (*Template, error) {
 		}
 		doc.order[section] = names
 	}
+	return parse(doc, false)
+}
+
+// orderedSections are the sections whose order of names the model keeps.
+var orderedSections = []string{"Parameters", "Conditions", "Resources", "Outputs"}
+
+func parse(doc *document, source bool) (*Template, error) {
 	p := &parser{doc: doc}
+	p.raw = source && slices.Contains(p.transform(doc.root["Transform"]), LanguageExtensions)
+	p.diags = nil
 	t := p.template()
-	if err := p.diags.Err(); err != nil {
-		return nil, err
+	if len(p.diags) > 0 {
+		if uses := t.MacroUses(); len(uses) > 0 {
+			return nil, macroDiagnostics(uses)
+		}
+		return nil, p.diags.Err()
+	}
+	if p.raw {
+		t.Unexpanded, t.SectionOrder = true, doc.order
 	}
 	return t, nil
 }
+
+// LoopPrefix begins the key of a loop: "Fn::ForEach::Name".
+const LoopPrefix = "Fn::ForEach::"
 
 // Macros lists the transforms that only CloudFormation can run: all but AWS::LanguageExtensions.
 func (t *Template) Macros() []string {
@@ -91,6 +113,13 @@ func (t *Template) HasLanguageExtensions() bool {
 type parser struct {
 	doc   *document
 	diags diag.Diagnostics
+	// raw: what AWS::LanguageExtensions expands is skipped, not refused.
+	raw bool
+}
+
+// skips tells whether a key is a loop that is yet to be expanded, or a macro.
+func (p *parser) skips(key string) bool {
+	return key == "Fn::Transform" || (p.raw && strings.HasPrefix(key, LoopPrefix))
 }
 
 func (p *parser) fail(path, summary, detail string) {
@@ -131,6 +160,9 @@ func (p *parser) template() *Template {
 	t.Rules = p.section("Rules")
 	t.Parameters = map[string]*Parameter{}
 	for name, v := range p.section("Parameters") {
+		if p.misplacedLoop("Parameters", name) {
+			continue
+		}
 		if param := p.parameter(name, v); param != nil {
 			t.Parameters[name] = param
 		}
@@ -143,8 +175,8 @@ func (p *parser) template() *Template {
 	}
 	resources := p.section("Resources")
 	for _, id := range p.doc.order["Resources"] {
-		if id == "Fn::Transform" {
-			continue // Validate refuses it with the macro's name.
+		if p.skips(id) {
+			continue // Validate refuses what is left of these.
 		}
 		if r := p.resource(id, resources[id]); r != nil {
 			t.Resources[id] = r
@@ -157,7 +189,7 @@ func (p *parser) template() *Template {
 	t.Outputs = map[string]*Output{}
 	outputs := p.section("Outputs")
 	for _, name := range p.doc.order["Outputs"] {
-		if name == "Fn::Transform" {
+		if p.skips(name) {
 			continue
 		}
 		if o := p.output(name, outputs[name]); o != nil {
@@ -206,7 +238,7 @@ func (p *parser) transform(v any) []string {
 
 func (p *parser) mappings(t *Template) {
 	for _, name := range sortedKeys(t.Mappings) {
-		if name == "Fn::Transform" {
+		if name == "Fn::Transform" || p.misplacedLoop("Mappings", name) {
 			continue
 		}
 		top, ok := t.Mappings[name].(map[string]any)
@@ -231,6 +263,9 @@ func (p *parser) mappings(t *Template) {
 func (p *parser) rules(t *Template) {
 	for _, name := range sortedKeys(t.Rules) {
 		path := "Rules." + name
+		if name == "Fn::Transform" || p.misplacedLoop("Rules", name) {
+			continue
+		}
 		rule, ok := t.Rules[name].(map[string]any)
 		if !ok {
 			p.fail(path, "the rule is not an object", "found "+kindOf(t.Rules[name]))
@@ -249,8 +284,8 @@ func (p *parser) rules(t *Template) {
 }
 
 func (p *parser) resource(id string, v any) *Resource {
-	if strings.HasPrefix(id, "Fn::ForEach::") {
-		p.fail("Resources."+id, "the loop is not expanded", "resources are read after Fn::ForEach is expanded, under the transform "+LanguageExtensions)
+	if strings.HasPrefix(id, LoopPrefix) {
+		p.fail("Resources."+id, "Fn::ForEach needs the transform "+LanguageExtensions, "")
 		return nil
 	}
 	m, ok := v.(map[string]any)
@@ -283,7 +318,7 @@ func (p *parser) resource(id string, v any) *Resource {
 		case "DependsOn":
 			r.DependsOn = p.dependsOn(id, v)
 		case "Condition":
-			if r.Condition, ok = v.(string); !ok {
+			if r.Condition, ok = v.(string); !ok && !p.computed(v) {
 				p.failResource(id, name, "a resource's Condition is the name of a condition", "found "+kindOf(v))
 			}
 		case "DeletionPolicy":
@@ -327,6 +362,9 @@ func (p *parser) dependsOn(id string, v any) []string {
 		out := make([]string, 0, len(v))
 		for i, e := range v {
 			s, ok := e.(string)
+			if !ok && p.computed(e) {
+				continue
+			}
 			if !ok {
 				p.failResource(id, item("DependsOn", i), "DependsOn lists logical IDs", "found "+kindOf(e))
 				continue
@@ -337,8 +375,26 @@ func (p *parser) dependsOn(id string, v any) []string {
 		}
 		return out
 	}
-	p.failResource(id, "DependsOn", "DependsOn is a logical ID or a list of them", "found "+kindOf(v))
+	if !p.computed(v) {
+		p.failResource(id, "DependsOn", "DependsOn is a logical ID or a list of them", "found "+kindOf(v))
+	}
 	return nil
+}
+
+// misplacedLoop refuses a loop in a section that can't have one
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-foreach.html).
+func (p *parser) misplacedLoop(section, key string) bool {
+	if !strings.HasPrefix(key, LoopPrefix) {
+		return false
+	}
+	p.fail(section+"."+key, "Fn::ForEach can't be used here", "loops stand in Resources, Outputs, Conditions and in properties")
+	return true
+}
+
+// computed tells whether a value is a function that is yet to be expanded.
+func (p *parser) computed(v any) bool {
+	_, _, function := Intrinsic(v)
+	return p.raw && function
 }
 
 // policies are the values of DeletionPolicy and UpdateReplacePolicy
@@ -381,7 +437,7 @@ func (p *parser) output(name string, v any) *Output {
 		case "Description":
 			o.Description, _ = m[key].(string)
 		case "Condition":
-			if o.Condition, ok = m[key].(string); !ok {
+			if o.Condition, ok = m[key].(string); !ok && !p.computed(m[key]) {
 				p.fail(path+".Condition", "an output's Condition is the name of a condition", "found "+kindOf(m[key]))
 			}
 		case "Export":

@@ -61,7 +61,7 @@ func TestParseRefusesBadShapesAndSaysWhere(t *testing.T) {
 		{"RetainExceptOnCreate as UpdateReplacePolicy", resource(`"UpdateReplacePolicy": "RetainExceptOnCreate"`), "R UpdateReplacePolicy: unknown UpdateReplacePolicy"},
 		{"a DeletionPolicy that is a list", resource(`"DeletionPolicy": []`), "R DeletionPolicy: DeletionPolicy is not a policy name"},
 		{"an UpdatePolicy that is a string", resource(`"UpdatePolicy": "x"`), "R UpdatePolicy: UpdatePolicy is not an object"},
-		{"a loop without the language extensions", `{"Resources": {"Fn::ForEach::L": ["X", ["a"], {}]}}`, "Resources.Fn::ForEach::L: the loop is not expanded"},
+		{"a loop without the language extensions", `{"Resources": {"Fn::ForEach::L": ["X", ["a"], {}]}}`, "Resources.Fn::ForEach::L: Fn::ForEach needs the transform AWS::LanguageExtensions"},
 		{"a parameter without a Type", parameter(`"Default": "x"`), "Parameters.P.Type: the parameter has no Type"},
 		{"an unknown parameter type", parameter(`"Type": "Strin"`), "Parameters.P.Type: unknown parameter type: did you mean String?"},
 		{"an SSM parameter of numbers", parameter(`"Type": "AWS::SSM::Parameter::Value<Number>"`), "Parameters.P.Type: unknown parameter type"},

@@ -22,6 +22,11 @@ type Template struct {
 	// Document is the whole decoded template, for what the model has no member for (macros). It shares its
 	// values with the model: nobody may change it.
 	Document map[string]any
+	// Unexpanded: it comes from Parse and declares AWS::LanguageExtensions, so that it may still hold what
+	// intrinsic.Expand evaluates. SectionOrder then lists the names in Parameters, Conditions, Resources and
+	// Outputs as they stand in the template, loops among them.
+	Unexpanded   bool
+	SectionOrder map[string][]string
 }
 
 // Parameter is a declared parameter.

@@ -13,17 +13,11 @@ import (
 // expand. It reports everything it finds.
 func Validate(t *Template) diag.Diagnostics {
 	v := &validator{t: t}
-	for _, name := range t.Macros() {
-		v.add("", "Transform", "the template needs the macro "+name, "only CloudFormation can run it", "Expand the template before deploying it, or write out what the macro would produce.")
-	}
+	v.diags = append(v.diags, macroDiagnostics(t.MacroUses())...)
+	v.loops()
 	for _, name := range sortedKeys(t.Parameters) {
 		if t.Resources[name] != nil {
 			v.add(name, "", "a parameter and a resource share one name", "", "Rename one of them: Ref could mean either.")
-		}
-	}
-	for _, section := range []string{"Resources", "Outputs", "Mappings", "Conditions", "Parameters"} {
-		if m, ok := t.Document[section].(map[string]any); ok && m["Fn::Transform"] != nil {
-			v.add("", section+".Fn::Transform", "the template needs a macro", "only CloudFormation can run Fn::Transform", "Expand the template before deploying it.")
 		}
 	}
 	v.conditions()
@@ -33,6 +27,18 @@ func Validate(t *Template) diag.Diagnostics {
 	}
 	v.outputs()
 	return v.diags
+}
+
+// loops refuses loops that are not expanded: the model does not have what they produce.
+func (v *validator) loops() {
+	for _, section := range []string{"Conditions", "Resources", "Outputs"} {
+		m, _ := v.t.Document[section].(map[string]any)
+		for _, key := range sortedKeys(m) {
+			if strings.HasPrefix(key, LoopPrefix) {
+				v.add("", section+"."+key, "the loop is not expanded", "loops are expanded under the transform "+LanguageExtensions+", before the template is checked", "")
+			}
+		}
+	}
 }
 
 // section is the part of a template that a value stands in: which functions it may use depends on it.
@@ -134,6 +140,9 @@ func (v *validator) conditionExists(id, path, name string) {
 func (v *validator) conditions() {
 	uses := map[string][]string{}
 	for _, name := range sortedKeys(v.t.Conditions) {
+		if strings.HasPrefix(name, LoopPrefix) {
+			continue
+		}
 		c := checker{v: v, section: inConditions, onCondition: func(used string) { uses[name] = append(uses[name], used) }}
 		c.value(v.t.Conditions[name], "Conditions."+name)
 	}

@@ -27,7 +27,7 @@ func TestValidateFindsWhatCanNotWork(t *testing.T) {
 		{"a GetAtt of one item", property(`{"Fn::GetAtt": ["Queue"]}`), "Fn::GetAtt takes a logical ID and an attribute name"},
 		{"a null property", property(`null`), "R Properties.A: null is not allowed here"},
 		{"a null argument", property(`{"Fn::GetAZs": null}`), "R Properties.A.Fn::GetAZs: null is not allowed here"},
-		{"a macro in a property", property(`{"Fn::Transform": {"Name": "M"}}`), "the template needs a macro"},
+		{"a macro in a property", property(`{"Fn::Transform": {"Name": "M"}}`), "Resources.R.Properties.A.Fn::Transform: the template needs the macro M"},
 		{"an unknown condition in If", property(`{"Fn::If": ["Nope", 1, 2]}`), "R Properties.A.Fn::If.0: unknown condition Nope"},
 		{"an expression as the condition of If", property(`{"Fn::If": [{"Fn::Equals": [1, 1]}, 1, 2]}`), "the condition of Fn::If is the name of a condition"},
 		{"Equals in a property", property(`{"Fn::Equals": [1, 1]}`), "Fn::Equals can't be used here"},
@@ -54,7 +54,7 @@ func TestValidateFindsWhatCanNotWork(t *testing.T) {
 		{"a rule function in a condition", property(`1`) + `, "Conditions": {"C": {"Fn::Contains": [["a"], "a"]}}`, "Fn::Contains can't be used here"},
 		{"a reference to nothing in a rule", property(`1`) + `, "Rules": {"R": {"Assertions": [{"Assert": {"Fn::Equals": [{"Ref": "Nope"}, 1]}}]}}`, "nothing in the template is called Nope"},
 		{"a macro", `"Transform": "AWS::Serverless-2016-10-31", ` + property(`1`), "Transform: the template needs the macro AWS::Serverless-2016-10-31: only CloudFormation can run it"},
-		{"a macro beside the resources", `"Resources": {"Fn::Transform": {"Name": "AWS::Include"}, "R": {"Type": "T"}}`, "Resources.Fn::Transform: the template needs a macro"},
+		{"a macro beside the resources", `"Resources": {"Fn::Transform": {"Name": "AWS::Include"}, "R": {"Type": "T"}}`, "Resources.Fn::Transform: the template needs the macro AWS::Include"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
