@@ -39,7 +39,7 @@ type Request struct {
 	Attributes map[string]any
 
 	// Token makes the call repeatable: two requests with one token are one request. At most 128 characters
-	// of [A-Za-z0-9-_], as Cloud Control's ClientToken demands.
+	// of [-A-Za-z0-9+/=], as Cloud Control's ClientToken demands.
 	Token string
 	// Attempt is 1 for the first try. A deliberate retry after a recorded failure raises it (and so the token).
 	Attempt int

@@ -42,7 +42,14 @@ type Provider struct {
 
 var _ provider.Provider = (*Provider)(nil)
 
-const handleVersion = 1
+const (
+	handleVersion = 1
+	providerName  = "cloudcontrol"
+)
+
+// maxReads bounds how often a finished request's resource is read before it counts as unreadable: about two minutes
+// at the growing distances of readDelay.
+const maxReads = 10
 
 // handle is what Poll needs: the request that runs.
 type handle struct {
@@ -50,13 +57,15 @@ type handle struct {
 	Operation    string `json:"operation"`
 	// Identifier is what Cloud Control has told of the resource so far.
 	Identifier string `json:"identifier,omitempty"`
+	// Reads counts the vain attempts to read the resource after the request succeeded.
+	Reads int `json:"reads,omitempty"`
 }
 
 // Create implements provider.Provider.
 func (p *Provider) Create(ctx context.Context, req provider.Request) (provider.Progress, error) {
 	desired, err := encode(Coerce(req.Type, req.Properties))
 	if err != nil {
-		return provider.Progress{}, fmt.Errorf("encoding the desired state of %s: %w", req.LogicalID, err)
+		return provider.Progress{}, invalid("the desired state of %s can't be written as JSON", req.LogicalID, err)
 	}
 	out, err := p.Client(req.Account, req.Region).CreateResource(ctx, &cloudcontrol.CreateResourceInput{
 		TypeName:     aws.String(req.Type),
@@ -66,19 +75,19 @@ func (p *Provider) Create(ctx context.Context, req provider.Request) (provider.P
 	if err != nil {
 		return provider.Progress{}, wrap(err)
 	}
-	return p.progress(ctx, req, out.ProgressEvent)
+	return p.progress(ctx, req, out.ProgressEvent, 0)
 }
 
 // Update implements provider.Provider. When nothing is left to send it is done without a call.
 func (p *Provider) Update(ctx context.Context, req provider.Request) (provider.Progress, error) {
 	t, _ := schema.Lookup(req.Type)
-	patch := Patch(t, Coerce(req.Type, req.Previous), Coerce(req.Type, req.Properties))
+	patch := Patch(t, Coerce(req.Type, req.Previous), Coerce(req.Type, req.Properties), req.Attributes)
 	if len(patch) == 0 {
-		return p.finish(ctx, req, req.PhysicalID)
+		return p.readBack(ctx, req, req.PhysicalID)
 	}
 	doc, err := encode(patch)
 	if err != nil {
-		return provider.Progress{}, fmt.Errorf("encoding the patch of %s: %w", req.LogicalID, err)
+		return provider.Progress{}, invalid("the patch of %s can't be written as JSON", req.LogicalID, err)
 	}
 	out, err := p.Client(req.Account, req.Region).UpdateResource(ctx, &cloudcontrol.UpdateResourceInput{
 		TypeName:      aws.String(req.Type),
@@ -89,7 +98,7 @@ func (p *Provider) Update(ctx context.Context, req provider.Request) (provider.P
 	if err != nil {
 		return provider.Progress{}, wrap(err)
 	}
-	return p.progress(ctx, req, out.ProgressEvent)
+	return p.progress(ctx, req, out.ProgressEvent, 0)
 }
 
 // Delete implements provider.Provider.
@@ -105,17 +114,14 @@ func (p *Provider) Delete(ctx context.Context, req provider.Request) (provider.P
 		}
 		return provider.Progress{}, err
 	}
-	return p.progress(ctx, req, out.ProgressEvent)
+	return p.progress(ctx, req, out.ProgressEvent, 0)
 }
 
 // Poll implements provider.Provider.
 func (p *Provider) Poll(ctx context.Context, req provider.Request, h provider.Handle) (provider.Progress, error) {
-	var data handle
-	if h.Version != handleVersion {
-		return provider.Progress{}, fmt.Errorf("Cloud Control handle of %s has version %d, this release reads %d", req.LogicalID, h.Version, handleVersion)
-	}
-	if err := json.Unmarshal(h.Data, &data); err != nil {
-		return provider.Progress{}, fmt.Errorf("reading the Cloud Control handle of %s: %w", req.LogicalID, err)
+	data, err := open(req, h)
+	if err != nil {
+		return provider.Progress{}, err
 	}
 	out, err := p.Client(req.Account, req.Region).GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{
 		RequestToken: aws.String(data.RequestToken),
@@ -123,7 +129,29 @@ func (p *Provider) Poll(ctx context.Context, req provider.Request, h provider.Ha
 	if err != nil {
 		return provider.Progress{}, wrap(err)
 	}
-	return p.progress(ctx, req, out.ProgressEvent)
+	return p.progress(ctx, req, out.ProgressEvent, data.Reads)
+}
+
+// open reads a handle that this provider, in this or another process, has made.
+func open(req provider.Request, h provider.Handle) (handle, error) {
+	var data handle
+	if h.Provider != providerName || h.Version != handleVersion {
+		return data, &provider.Error{
+			Kind: provider.KindFailed, Code: "UnknownHandle",
+			Message: fmt.Sprintf("the operation on %s was begun by %s, version %d; this is %s, version %d", req.LogicalID, h.Provider, h.Version, providerName, handleVersion),
+		}
+	}
+	if err := json.Unmarshal(h.Data, &data); err != nil || data.RequestToken == "" {
+		return data, &provider.Error{
+			Kind: provider.KindFailed, Code: "UnknownHandle", Err: err,
+			Message: fmt.Sprintf("the handle of the operation on %s can't be read", req.LogicalID),
+		}
+	}
+	return data, nil
+}
+
+func invalid(format, logicalID string, err error) error {
+	return &provider.Error{Kind: provider.KindInvalid, Code: "InvalidProperties", Message: fmt.Sprintf(format, logicalID), Err: err}
 }
 
 // Read implements provider.Provider.
@@ -140,7 +168,7 @@ func (p *Provider) Read(ctx context.Context, req provider.Request) (provider.Sna
 	}
 	model, err := decode(aws.ToString(out.ResourceDescription.Properties))
 	if err != nil {
-		return provider.Snapshot{}, fmt.Errorf("reading the model of %s: %w", req.LogicalID, err)
+		return provider.Snapshot{}, &provider.Error{Kind: provider.KindFailed, Code: "UnreadableModel", Message: "GetResource returned no JSON object", Err: err}
 	}
 	return provider.Snapshot{
 		PhysicalID: aws.ToString(out.ResourceDescription.Identifier),
@@ -149,60 +177,90 @@ func (p *Provider) Read(ctx context.Context, req provider.Request) (provider.Sna
 	}, nil
 }
 
-// progress translates a request's status.
-func (p *Provider) progress(ctx context.Context, req provider.Request, ev *types.ProgressEvent) (provider.Progress, error) {
+// progress translates a request's status. reads is how often the resource has been read in vain.
+func (p *Provider) progress(ctx context.Context, req provider.Request, ev *types.ProgressEvent, reads int) (provider.Progress, error) {
 	if ev == nil {
 		return provider.Progress{}, &provider.Error{Kind: provider.KindUnavailable, Message: "Cloud Control returned no progress event"}
 	}
 	id := aws.ToString(ev.Identifier)
+	if id == "" {
+		id = req.PhysicalID
+	}
 	switch ev.OperationStatus {
 	case types.OperationStatusSuccess:
 		if ev.Operation == types.OperationDelete {
 			return provider.Progress{Done: true, PhysicalID: req.PhysicalID}, nil
 		}
-		return p.finish(ctx, req, id)
-	case types.OperationStatusFailed:
+		return p.finish(ctx, req, ev, id, reads)
+	case types.OperationStatusFailed, types.OperationStatusCancelComplete:
 		failure := &provider.Error{
-			Kind:      HandlerKind(string(ev.ErrorCode)),
+			Kind:      HandlerKind(string(ev.Operation), string(ev.ErrorCode)),
 			Code:      string(ev.ErrorCode),
 			Message:   aws.ToString(ev.StatusMessage),
 			RequestID: aws.ToString(ev.RequestToken),
+		}
+		if ev.OperationStatus == types.OperationStatusCancelComplete {
+			failure.Kind, failure.Code, failure.Message = provider.KindFailed, "Cancelled", "the Cloud Control request was cancelled"
 		}
 		if ev.Operation == types.OperationDelete && failure.Kind == provider.KindNotFound {
 			return provider.Progress{Done: true, PhysicalID: req.PhysicalID}, nil
 		}
 		// What a failed create has left must be removed, but a resource that was there before is not ours.
 		if ev.Operation == types.OperationCreate && failure.Kind != provider.KindAlreadyExists && failure.Kind != provider.KindConflict {
-			failure.PhysicalID = id
+			failure.PhysicalID = aws.ToString(ev.Identifier)
 		}
 		return provider.Progress{}, failure
-	case types.OperationStatusCancelComplete, types.OperationStatusCancelInProgress:
-		return provider.Progress{}, &provider.Error{
-			Kind: provider.KindFailed, Code: "Cancelled", Message: "the Cloud Control request was cancelled",
-			RequestID: aws.ToString(ev.RequestToken), PhysicalID: id,
-		}
-	}
-	data, err := json.Marshal(handle{
-		RequestToken: aws.ToString(ev.RequestToken),
-		Operation:    string(ev.Operation),
-		Identifier:   id,
-	})
-	if err != nil {
-		return provider.Progress{}, fmt.Errorf("encoding the Cloud Control handle of %s: %w", req.LogicalID, err)
 	}
 	retry := time.Second
 	if ev.RetryAfter != nil {
 		retry = max(ev.RetryAfter.Sub(p.Clock.Now()), 0)
 	}
+	return unfinished(req, ev, id, 0, retry)
+}
+
+// unfinished is the progress of a request that is to be polled again.
+func unfinished(req provider.Request, ev *types.ProgressEvent, id string, reads int, retry time.Duration) (provider.Progress, error) {
+	data, err := json.Marshal(handle{
+		RequestToken: aws.ToString(ev.RequestToken),
+		Operation:    string(ev.Operation),
+		Identifier:   id,
+		Reads:        reads,
+	})
+	if err != nil {
+		return provider.Progress{}, fmt.Errorf("encoding the Cloud Control handle of %s: %w", req.LogicalID, err)
+	}
 	return provider.Progress{
 		PhysicalID: id,
-		Handle:     &provider.Handle{Version: handleVersion, Provider: "cloudcontrol", Data: data},
+		Handle:     &provider.Handle{Version: handleVersion, Provider: providerName, Data: data},
 		RetryAfter: retry,
 	}, nil
 }
 
-// finish reads the resource back: a progress event's model often echoes the identifier only.
-func (p *Provider) finish(ctx context.Context, req provider.Request, id string) (provider.Progress, error) {
+// finish reads what a successful request has made. The request has had its effect: when the resource can't be read
+// yet (throttling, a service that is not consistent at once) the request is not over, and when it can't be read
+// at all the error names what exists.
+func (p *Provider) finish(ctx context.Context, req provider.Request, ev *types.ProgressEvent, id string, reads int) (provider.Progress, error) {
+	done, err := p.readBack(ctx, req, id)
+	if err == nil || ctx.Err() != nil {
+		return done, err
+	}
+	if reads < maxReads && (provider.Retryable(err) || provider.IsNotFound(err)) {
+		return unfinished(req, ev, id, reads+1, readDelay(reads))
+	}
+	var failure *provider.Error
+	if errors.As(err, &failure) && ev.Operation == types.OperationCreate {
+		named := *failure
+		named.PhysicalID, named.Err = id, err
+		return provider.Progress{}, &named
+	}
+	return provider.Progress{}, err
+}
+
+// readDelay grows from one second to sixteen.
+func readDelay(reads int) time.Duration { return time.Second << min(reads, 4) }
+
+// readBack reads the resource: a progress event's model often echoes the identifier only.
+func (p *Provider) readBack(ctx context.Context, req provider.Request, id string) (provider.Progress, error) {
 	read := req
 	read.PhysicalID = id
 	snap, err := p.Read(ctx, read)
@@ -215,98 +273,4 @@ func (p *Provider) finish(ctx context.Context, req provider.Request, id string) 
 		Attributes: snap.Attributes,
 		Observed:   snap.Properties,
 	}, nil
-}
-
-// HandlerKind is the kind of a handler error code.
-func HandlerKind(code string) provider.Kind {
-	if k, ok := handlerKinds[types.HandlerErrorCode(code)]; ok {
-		return k
-	}
-	return provider.KindFailed
-}
-
-// APIKind is the kind of an exception of the API itself, KindFailed for one that is not known.
-func APIKind(code string) provider.Kind {
-	if k, ok := apiKinds[code]; ok {
-		return k
-	}
-	return provider.KindFailed
-}
-
-// handlerKinds maps the handler error codes of a failed request.
-// https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract-errors.html
-var handlerKinds = map[types.HandlerErrorCode]provider.Kind{
-	types.HandlerErrorCodeNotUpdatable:                 provider.KindImmutable,
-	types.HandlerErrorCodeInvalidRequest:               provider.KindInvalid,
-	types.HandlerErrorCodeAccessDenied:                 provider.KindAccessDenied,
-	types.HandlerErrorCodeUnauthorizedTaggingOperation: provider.KindAccessDenied,
-	types.HandlerErrorCodeInvalidCredentials:           provider.KindAccessDenied,
-	types.HandlerErrorCodeAlreadyExists:                provider.KindAlreadyExists,
-	types.HandlerErrorCodeNotFound:                     provider.KindNotFound,
-	types.HandlerErrorCodeResourceConflict:             provider.KindDependencyViolation,
-	types.HandlerErrorCodeThrottling:                   provider.KindThrottled,
-	types.HandlerErrorCodeServiceLimitExceeded:         provider.KindFailed,
-	types.HandlerErrorCodeNotStabilized:                provider.KindTimeout,
-	types.HandlerErrorCodeGeneralServiceException:      provider.KindFailed,
-	types.HandlerErrorCodeServiceInternalError:         provider.KindUnavailable,
-	types.HandlerErrorCodeServiceTimeout:               provider.KindUnavailable,
-	types.HandlerErrorCodeNetworkFailure:               provider.KindUnavailable,
-	types.HandlerErrorCodeInternalFailure:              provider.KindUnavailable,
-}
-
-// wrap classifies an error of the API call itself.
-func wrap(err error) error {
-	e := &provider.Error{Kind: provider.KindFailed, Err: err}
-	var api interface {
-		ErrorCode() string
-		ErrorMessage() string
-	}
-	if errors.As(err, &api) {
-		e.Code, e.Message = api.ErrorCode(), api.ErrorMessage()
-	}
-	var rid interface{ ServiceRequestID() string }
-	if errors.As(err, &rid) {
-		e.RequestID = rid.ServiceRequestID()
-	}
-	if e.Code == "" {
-		// No service answered: the connection failed, or the deadline ended the call. The token makes a
-		// repeat safe.
-		e.Kind = provider.KindUnavailable
-	} else {
-		e.Kind = APIKind(e.Code)
-	}
-	return e
-}
-
-// apiKinds maps the exceptions of the Cloud Control API.
-// https://docs.aws.amazon.com/cloudcontrolapi/latest/APIReference/CommonErrors.html
-var apiKinds = map[string]provider.Kind{
-	"ResourceNotFoundException":       provider.KindNotFound,
-	"RequestTokenNotFoundException":   provider.KindNotFound,
-	"AlreadyExistsException":          provider.KindAlreadyExists,
-	"ThrottlingException":             provider.KindThrottled,
-	"Throttling":                      provider.KindThrottled,
-	"TooManyRequestsException":        provider.KindThrottled,
-	"RequestLimitExceeded":            provider.KindThrottled,
-	"AccessDeniedException":           provider.KindAccessDenied,
-	"InvalidCredentialsException":     provider.KindAccessDenied,
-	"UnrecognizedClientException":     provider.KindAccessDenied,
-	"ExpiredTokenException":           provider.KindAccessDenied,
-	"InvalidClientTokenId":            provider.KindAccessDenied,
-	"ClientTokenConflictException":    provider.KindTokenConflict,
-	"ConcurrentOperationException":    provider.KindConflict,
-	"ConcurrentModificationException": provider.KindConflict,
-	"ResourceConflictException":       provider.KindDependencyViolation,
-	"NotUpdatableException":           provider.KindImmutable,
-	"InvalidRequestException":         provider.KindInvalid,
-	"ValidationException":             provider.KindInvalid,
-	"UnsupportedActionException":      provider.KindUnsupported,
-	"TypeNotFoundException":           provider.KindUnsupported,
-	"PrivateTypeException":            provider.KindUnsupported,
-	"NotStabilizedException":          provider.KindTimeout,
-	"ServiceInternalErrorException":   provider.KindUnavailable,
-	"HandlerInternalFailureException": provider.KindUnavailable,
-	"NetworkFailureException":         provider.KindUnavailable,
-	"InternalFailure":                 provider.KindUnavailable,
-	"ServiceUnavailable":              provider.KindUnavailable,
 }

@@ -40,6 +40,9 @@ func (c *Custom) Read(context.Context, provider.Request) (provider.Snapshot, err
 }
 
 func (c *Custom) invoke(ctx context.Context, req provider.Request, requestType string) (provider.Progress, error) {
+	if !provider.IsCustom(req.Type) {
+		return provider.Progress{}, &provider.Error{Kind: provider.KindUnsupported, Code: "NotCustom", Message: req.Type + " is no custom resource"}
+	}
 	props := req.Properties
 	if requestType == "Delete" {
 		props = req.Previous

@@ -27,7 +27,10 @@ type Direct struct {
 
 var _ provider.Provider = (*Direct)(nil)
 
-const handleVersion = 1
+const (
+	handleVersion = 1
+	providerName  = "simulated"
+)
 
 type handle struct {
 	RequestToken string `json:"requestToken"`
@@ -57,8 +60,11 @@ func (d *Direct) Delete(ctx context.Context, req provider.Request) (provider.Pro
 // Poll implements provider.Provider.
 func (d *Direct) Poll(ctx context.Context, req provider.Request, h provider.Handle) (provider.Progress, error) {
 	var data handle
-	if err := json.Unmarshal(h.Data, &data); err != nil || h.Version != handleVersion {
-		return provider.Progress{}, fmt.Errorf("the handle of %s (version %d) can't be read", req.LogicalID, h.Version)
+	if err := json.Unmarshal(h.Data, &data); err != nil || h.Provider != providerName || h.Version != handleVersion || data.RequestToken == "" {
+		return provider.Progress{}, &provider.Error{
+			Kind: provider.KindFailed, Code: "UnknownHandle", Err: err,
+			Message: fmt.Sprintf("the handle of the operation on %s (%s, version %d) can't be read", req.LogicalID, h.Provider, h.Version),
+		}
 	}
 	ev, err := d.Client(req.Account, req.Region).Status(ctx, data.RequestToken)
 	return d.progress(ctx, req, ev, err)
@@ -86,18 +92,22 @@ func (d *Direct) progress(ctx context.Context, req provider.Request, ev sandbox.
 		read.PhysicalID = ev.Identifier
 		snap, err := d.Read(ctx, read)
 		if err != nil {
+			var failure *provider.Error
+			if errors.As(err, &failure) && ev.Operation == "CREATE" {
+				failure.PhysicalID = ev.Identifier
+			}
 			return provider.Progress{}, fmt.Errorf("reading %s back: %w", req.LogicalID, err)
 		}
 		return provider.Progress{Done: true, PhysicalID: ev.Identifier, Attributes: snap.Attributes, Observed: snap.Properties}, nil
 	case "FAILED", "CANCEL_COMPLETE":
 		failure := &provider.Error{
-			Kind: cloudcontrol.HandlerKind(ev.ErrorCode), Code: ev.ErrorCode,
+			Kind: cloudcontrol.HandlerKind(ev.Operation, ev.ErrorCode), Code: ev.ErrorCode,
 			Message: ev.StatusMessage, RequestID: ev.RequestToken,
 		}
 		if ev.Operation == "DELETE" && failure.Kind == provider.KindNotFound {
 			return provider.Progress{Done: true, PhysicalID: req.PhysicalID}, nil
 		}
-		if ev.Operation == "CREATE" && failure.Kind != provider.KindAlreadyExists && failure.Kind != provider.KindDependencyViolation {
+		if ev.Operation == "CREATE" && failure.Kind != provider.KindAlreadyExists && failure.Kind != provider.KindConflict {
 			failure.PhysicalID = ev.Identifier
 		}
 		return provider.Progress{}, failure
@@ -112,7 +122,7 @@ func (d *Direct) progress(ctx context.Context, req provider.Request, ev sandbox.
 	}
 	return provider.Progress{
 		PhysicalID: ev.Identifier,
-		Handle:     &provider.Handle{Version: handleVersion, Provider: "simulated", Data: data},
+		Handle:     &provider.Handle{Version: handleVersion, Provider: providerName, Data: data},
 		RetryAfter: retry,
 	}, nil
 }
