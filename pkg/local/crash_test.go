@@ -35,6 +35,8 @@ type childSpec struct {
 	Fail string
 	// Start is the moment to begin at.
 	Start time.Time
+	// Gate is a file for which every call of a provider waits.
+	Gate string
 }
 
 // childResult is what a child that has lived prints.
@@ -68,6 +70,12 @@ func child(what string) int {
 
 func (spec childSpec) run(ctx context.Context) (h runlog.Header, err error) {
 	tr := &tracer{hit: func(step string, _ int) {
+		for spec.Gate != "" && strings.HasPrefix(step, "before ") {
+			if _, err := os.Stat(spec.Gate); err == nil {
+				break
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
 		if step == spec.Die {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // nothing more is done, however long the signal takes
@@ -121,6 +129,10 @@ func crash(t *testing.T, spec childSpec) {
 // crashApp has resources of every route, and between its versions an update in place, a replacement, one that
 // has to delete first, a new resource and a removed one.
 func crashApp(t *testing.T, version int) *assembly.Assembly {
+	return writeApp(t, crashTemplates(version), nil)
+}
+
+func crashTemplates(version int) map[string]object {
 	second := version == 2
 	pick := func(a, b any) any {
 		if second {
@@ -160,7 +172,7 @@ func crashApp(t *testing.T, version int) *assembly.Assembly {
 	} else {
 		resources["Gone"] = resource("AWS::SSM::Parameter", object{"Type": "String", "Value": ref("Topic")})
 	}
-	return writeApp(t, map[string]object{"Crash": {"Resources": resources, "Outputs": object{"Queue": object{"Value": ref("Queue")}}}}, nil)
+	return map[string]object{"Crash": {"Resources": resources, "Outputs": object{"Queue": object{"Value": ref("Queue")}}}}
 }
 
 // crashPhase is a command that is killed, with what is there before it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -35,7 +36,24 @@ func (s *stackTurn) beginRollback(ctx context.Context) error {
 	ev := runEvent(s.h, s.n, runlog.RollbackStarted)
 	ev.Total = len(undo.Operations)
 	s.e.append(ctx, ev)
+	s.tellIrreversible(ctx, undo.Irreversible)
 	return nil
+}
+
+// tellIrreversible says what the rollback will leave as it is.
+func (s *stackTurn) tellIrreversible(ctx context.Context, list []plan.Irreversible) {
+	for _, i := range list {
+		d := diag.Diagnostic{
+			Severity: diag.Warning, Stack: s.h.Stack.Name, LogicalID: i.LogicalID,
+			Summary: "the rollback leaves " + i.LogicalID + " as it is now", Detail: i.Reason,
+			Next: "Deploy a version that fits what is there.",
+		}
+		s.h.Diagnostics = append(s.h.Diagnostics, d)
+		ev := runEvent(s.h, s.n, runlog.Warned)
+		ev.ID = runlog.EventID(s.n, "irreversible."+i.ID, runlog.Warned, 0)
+		ev.LogicalID, ev.Message = i.LogicalID, d.Error()
+		s.e.append(ctx, ev)
+	}
 }
 
 // undoInput fills in what an undo operation sends: the properties of the record as it was before the run.
@@ -51,6 +69,7 @@ func (s *stackTurn) undoInput(planned plan.Operation, in *operationInput) error 
 	in.Dependencies = was.Dependencies
 	in.DeletionPolicy, in.UpdateReplacePolicy = was.DeletionPolicy, was.UpdateReplacePolicy
 	in.Route = provider.Route(was.ProvisionedBy)
+	in.WantAttributes = sortedIDs(was.Attributes)
 	return nil
 }
 
