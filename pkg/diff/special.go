@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"strings"
+
 	"github.com/slipway-cdk/slipway/pkg/intrinsic"
 	"github.com/slipway-cdk/slipway/pkg/schema"
 )
@@ -20,7 +22,23 @@ func special(t *schema.Type, path []string, old, desired map[string]any) (verdic
 		// "A local secondary index can only be created when its parent table is created"
 		// (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-dynamodb-table-localsecondaryindex.html).
 		return schema.ReplaceAlways, true
+	case "AWS::EC2::EIP/Domain":
+		// "vpc" is the only network there is, so stating it changes nothing; the address would be lost for it
+		// (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AllocateAddress.html).
+		if onlyVPC(old["Domain"]) && onlyVPC(desired["Domain"]) {
+			return schema.ReplaceMaybe, true
+		}
+		return schema.ReplaceAlways, true
+	case "AWS::S3::Bucket/ObjectLockEnabled":
+		// It can be turned on for a bucket that exists, and never off
+		// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-configure.html).
+		if on, ok := text(desired["ObjectLockEnabled"]); ok && strings.EqualFold(on, "true") {
+			return schema.ReplaceNever, true
+		}
+		return "", false
 	case "AWS::Lambda::Function/DurableConfig":
+		// "You can only enable durable execution when creating a function"
+		// (https://docs.aws.amazon.com/lambda/latest/dg/durable-configuration.html).
 		_, was := old["DurableConfig"]
 		_, is := desired["DurableConfig"]
 		if was != is {
@@ -29,6 +47,11 @@ func special(t *schema.Type, path []string, old, desired map[string]any) (verdic
 		return schema.ReplaceNever, true
 	}
 	return "", false
+}
+
+func onlyVPC(domain any) bool {
+	name, stated := text(domain)
+	return domain == nil || stated && name == "vpc"
 }
 
 // retypedAttribute: an attribute that both sides define has another type now.

@@ -9,9 +9,9 @@ import (
 // and list indices or "*". A create-only path decides for itself and for everything below it, never for what is
 // above: compare parents member by member and ask for each leaf that differs.
 //
-// Precedence: always, if the registry (createOnlyProperties) or the service specification (causesReplacement
-// "yes") says so; then maybe, if either does (conditionalCreateOnlyProperties, causesReplacement "maybe"); else
-// never. A property that no source knows is updated in place.
+// Precedence: always, if the registry (createOnlyProperties) or Replacements says so; then maybe, if either does
+// (conditionalCreateOnlyProperties); else never. A property that no source knows is updated in place.
+// docs/replacement.md says how Replacements came about.
 func (t *Type) Replacement(path []string) Replacement {
 	if anyCovers(t.CreateOnly, path) {
 		return ReplaceAlways

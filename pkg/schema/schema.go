@@ -88,7 +88,8 @@ type Type struct {
 	CreateOnly    []string `json:"co,omitempty"`
 	// ConditionalCreateOnly: the service decides whether a change replaces.
 	ConditionalCreateOnly []string `json:"cc,omitempty"`
-	// Replacements are the verdicts of the service specification, by path, where they add to CreateOnly.
+	// Replacements are the verdicts, by path, that add to those of the registry: the service specification's, as far as
+	// the registry and the documentation leave them standing.
 	Replacements map[string]Replacement `json:"rs,omitempty"`
 	// Provisionable: Cloud Control can create, read and delete it. Updatable: it has an update handler.
 	Provisionable bool `json:"cp,omitempty"`

@@ -10,18 +10,19 @@ import (
 
 // statistics counts where the sources differ, for the person who regenerates.
 type statistics struct {
-	droppedPatterns, specOnlyEnums, registryOnlyEnums, mixedKinds, relaxedRequired, specOnlyVerdicts int
+	droppedPatterns, specOnlyEnums, registryOnlyEnums, mixedKinds, relaxedRequired, specOnlyVerdicts, milderVerdicts int
 }
 
 func (s *statistics) String() string {
 	return fmt.Sprintf("patterns dropped: %d\nenums in the service spec only (dropped): %d\nenums in the registry only (dropped): %d\n"+
 		"values of different kinds (both accepted): %d\nrequired in one source only (optional): %d\n"+
-		"replacement verdicts in the service spec only (kept): %d\n",
-		s.droppedPatterns, s.specOnlyEnums, s.registryOnlyEnums, s.mixedKinds, s.relaxedRequired, s.specOnlyVerdicts)
+		"replacement verdicts in the service spec only (kept): %d\n"+
+		"replacement verdicts of the service spec made milder: %d\n",
+		s.droppedPatterns, s.specOnlyEnums, s.registryOnlyEnums, s.mixedKinds, s.relaxedRequired, s.specOnlyVerdicts, s.milderVerdicts)
 }
 
 // mergeType joins what both sources say of one type. Where they differ about what is valid the looser one
-// wins; where they differ about replacement the stricter one does (see docs/schema.md).
+// wins; where they differ about replacement, settle decides (see docs/replacement.md).
 func mergeType(name string, spec *serviceSpec, reg *registry, stats *statistics) *schema.Type {
 	s, r := spec.resources[name], reg.types[name]
 	m := &merger{
@@ -215,11 +216,17 @@ func (m *merger) replacements(t *schema.Type, s *specResource) map[string]schema
 	// What the registry says already, of the path or of a parent, need not be kept.
 	silent := *t
 	silent.Replacements = nil
-	for path, verdict := range verdicts {
-		if said := silent.Replacement(strings.Split(path, "/")); said == verdict || said == schema.ReplaceAlways {
+	for _, path := range sortedKeys(verdicts) {
+		said := silent.Replacement(strings.Split(path, "/"))
+		verdict := m.settle(t, path, said, verdicts[path])
+		if verdict != verdicts[path] {
+			m.stats.milderVerdicts++
+		}
+		if said == verdict || said == schema.ReplaceAlways || verdict == schema.ReplaceNever {
 			delete(verdicts, path)
 			continue
 		}
+		verdicts[path] = verdict
 		m.stats.specOnlyVerdicts++
 	}
 	return verdicts

@@ -37,8 +37,9 @@ type regType struct {
 	ConditionalCreateOnly []string                   `json:"conditionalCreateOnlyProperties"`
 	ReplacementStrategy   string                     `json:"replacementStrategy"`
 	Tagging               struct {
-		Taggable *bool  `json:"taggable"`
-		Property string `json:"tagProperty"`
+		Taggable  *bool  `json:"taggable"`
+		Updatable *bool  `json:"tagUpdatable"`
+		Property  string `json:"tagProperty"`
 	} `json:"tagging"`
 }
 
