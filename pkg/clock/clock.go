@@ -33,11 +33,14 @@ type Scaled struct{ Speed float64 }
 func (Scaled) Now() time.Time { return time.Now() }
 
 // Sleep implements Clock.
-func (s Scaled) Sleep(ctx context.Context, d time.Duration) error {
+func (s Scaled) Sleep(ctx context.Context, d time.Duration) error { return sleep(ctx, s.Wall(d)) }
+
+// Wall is how long a wait of d takes in real time.
+func (s Scaled) Wall(d time.Duration) time.Duration {
 	if s.Speed > 0 {
-		return sleep(ctx, time.Duration(float64(d)/s.Speed))
+		return time.Duration(float64(d) / s.Speed)
 	}
-	return sleep(ctx, min(d/200, 25*time.Millisecond))
+	return min(d/200, 25*time.Millisecond)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
