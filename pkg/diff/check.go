@@ -38,6 +38,7 @@ func Check(in Input) diag.Diagnostics {
 		for _, p := range schema.Validate(t, properties, options) {
 			diags = append(diags, problem(r, p))
 		}
+		diags = append(diags, overridden(r, t, properties)...)
 		for _, ref := range in.Dependencies[r.LogicalID] {
 			diags = append(diags, attribute(in, ref, r.LogicalID)...)
 		}
@@ -81,6 +82,22 @@ func problem(r *template.Resource, p schema.Problem) diag.Diagnostic {
 		d.Detail = "did you mean " + p.Suggestion + "?"
 	}
 	return d
+}
+
+// overridden warns of properties that a template may set although the registry says that AWS sets them: AWS may
+// well choose its own value.
+func overridden(r *template.Resource, t *schema.Type, properties map[string]any) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, name := range t.ReadOnly {
+		if properties[name] == nil || t.Properties[name] == nil {
+			continue
+		}
+		diags = append(diags, diag.Diagnostic{
+			Severity: diag.Warning, LogicalID: r.LogicalID, Path: "Properties." + name, Summary: name + " is set by AWS",
+			Detail: "the value in the template may be ignored",
+		})
+	}
+	return diags
 }
 
 // attribute checks that the type of what is referred to has the attribute.

@@ -22,6 +22,8 @@ func TestCheck(t *testing.T) {
 			[]string{"error Q Properties.DelaySeconds: must be a whole number"}},
 		{"a property that only AWS sets", `{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueUrl":"x"}}}`,
 			[]string{"error Q Properties.QueueUrl: QueueUrl is set by AWS"}},
+		{"a property that AWS sets and a template may", `{"K":{"Type":"AWS::AppSync::ApiKey","Properties":{"ApiId":"a","ApiKeyId":"x"}}}`,
+			[]string{"warning K Properties.ApiKeyId: ApiKeyId is set by AWS: the value in the template may be ignored"}},
 		{"an unknown value of an enumeration", `{"F":{"Type":"AWS::Lambda::Function","Properties":{"Code":{"ImageUri":"x"},"Role":"arn:aws:iam::123456789012:role/x","PackageType":"Imag"}}}`,
 			[]string{"warning F Properties.PackageType: must be one of Image, Zip: did you mean Image?"}},
 		{"an intrinsic is accepted anywhere", `{"Q":{"Type":"AWS::SQS::Queue"},"R":{"Type":"AWS::SQS::Queue","Properties":{"DelaySeconds":{"Ref":"Q"},"Tags":{"Fn::GetAtt":["Q","Arn"]}}}}`, nil},

@@ -27,6 +27,8 @@ type Index struct {
 	file    *archive.Reader
 	sources SourceVersions
 	types   sync.Map // name → *Type
+	// patterns are compiled once for all types: many share one, and a template has many resources of one type.
+	patterns patternCache
 }
 
 // Open reads the header of a generated index. It keeps data, which must not be modified afterwards.
@@ -77,6 +79,7 @@ func (x *Index) Lookup(name string) (*Type, bool) {
 	if err := json.Unmarshal(raw, t); err != nil {
 		return nil, false
 	}
+	t.patterns = &x.patterns
 	kept, _ := x.types.LoadOrStore(strings.Clone(name), t)
 	return kept.(*Type), true
 }

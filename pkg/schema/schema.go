@@ -108,4 +108,6 @@ type Type struct {
 	Transform string `json:"tf,omitempty"`
 	// TagProperty is the property that holds the tags, "" when the type can't be tagged.
 	TagProperty string `json:"tg,omitempty"`
+	// patterns are the index's; nil for a type that is made by hand.
+	patterns *patternCache
 }

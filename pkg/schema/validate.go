@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,10 @@ type Options struct {
 // is known to be wrong, not that the service accepts it. Rules between properties (one of, either or) are not
 // checked. Values are those of encoding/json with UseNumber; float64 and integers are understood as well.
 func Validate(t *Type, properties map[string]any, options Options) []Problem {
-	v := &validator{t: t, options: options, patterns: map[string]*regexp.Regexp{}}
+	v := &validator{t: t, options: options, patterns: t.patterns}
+	if v.patterns == nil {
+		v.patterns = &patternCache{}
+	}
 	v.object(&t.Definition, properties, nil)
 	return v.problems
 }
@@ -66,7 +68,7 @@ func Validate(t *Type, properties map[string]any, options Options) []Problem {
 type validator struct {
 	t        *Type
 	options  Options
-	patterns map[string]*regexp.Regexp // compiled in this call
+	patterns *patternCache
 	problems []Problem
 }
 
@@ -257,22 +259,9 @@ func (v *validator) text(p *Property, value any, path []string) {
 	if p.Pattern == "" {
 		return
 	}
-	if pattern := v.pattern(p.Pattern); pattern != nil && !pattern.MatchString(text) {
+	if pattern := v.patterns.compiled(p.Pattern); pattern != nil && !pattern.MatchString(text) {
 		v.report(path, ProblemPattern, "", "must match %s", p.Pattern)
 	}
-}
-
-// pattern compiles a pattern once per call; nil for one that RE2 does not know (the generator keeps none).
-func (v *validator) pattern(source string) *regexp.Regexp {
-	pattern, known := v.patterns[source]
-	if !known {
-		compiled, err := regexp.Compile(source)
-		if err == nil {
-			pattern = compiled
-		}
-		v.patterns[source] = pattern
-	}
-	return pattern
 }
 
 func (v *validator) number(p *Property, value any, path []string) {

@@ -113,3 +113,10 @@ func (t *regType) describes(path []string) bool {
 	}
 	return true
 }
+
+// documentedInput reports whether a template may set a property although the registry calls it read-only: the
+// property's page lists it, and tools write it (SAM).
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-appsync-apikey.html
+func documentedInput(name, property string) bool {
+	return name == "AWS::AppSync::ApiKey" && property == "ApiKeyId"
+}

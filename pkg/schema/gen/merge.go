@@ -120,7 +120,7 @@ func (m *merger) paths(pointers []string) []string {
 }
 
 // settable is the registry's object without what only AWS sets. A property that the service specification
-// lists as settable stays, whatever the registry says.
+// lists as settable stays, whatever the registry says, and so does one that the documentation does.
 func (m *merger) settable(s *specResource, t *schema.Type) *regSchema {
 	if m.reg == nil {
 		return nil
@@ -128,7 +128,7 @@ func (m *merger) settable(s *specResource, t *schema.Type) *regSchema {
 	copied := m.reg.regSchema
 	copied.Properties = map[string]*regSchema{}
 	for name, property := range m.reg.Properties {
-		if slices.Contains(t.ReadOnly, name) && (s == nil || s.Properties[name] == nil) {
+		if slices.Contains(t.ReadOnly, name) && (s == nil || s.Properties[name] == nil) && !documentedInput(t.Name, name) {
 			continue
 		}
 		copied.Properties[name] = property
