@@ -3,7 +3,6 @@ package diff
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -223,78 +222,4 @@ func TestComputeIsDeterministic(t *testing.T) {
 			t.Fatalf("%s\n%s", a, b)
 		}
 	})
-}
-
-// large is a stack of n functions with roles, queues and tags that refer to each other.
-func large(n int) string {
-	var b strings.Builder
-	b.WriteString(`{"Resources":{`)
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		switch i % 4 {
-		case 0:
-			fmt.Fprintf(&b, `"R%d":{"Type":"AWS::IAM::Role","Properties":{"AssumeRolePolicyDocument":{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"Service":"lambda.amazonaws.com"}}]},"Tags":[{"Key":"a","Value":"b"}]}}`, i)
-		case 1:
-			fmt.Fprintf(&b, `"R%d":{"Type":"AWS::SQS::Queue","Properties":{"DelaySeconds":5,"Tags":[{"Key":"n","Value":"%d"}]}}`, i, i)
-		case 2:
-			fmt.Fprintf(&b, `"R%d":{"Type":"AWS::Lambda::Function","DependsOn":["R%d"],"Properties":{"Role":{"Fn::GetAtt":["R%d","Arn"]},"Code":{"S3Bucket":{"Fn::Sub":"cdk-${AWS::AccountId}-${AWS::Region}"},"S3Key":"k"},"Environment":{"Variables":{"Q":{"Ref":"R%d"},"X":"y"}}}}`, i, i-2, i-2, i-1)
-		default:
-			fmt.Fprintf(&b, `"R%d":{"Type":"AWS::SSM::Parameter","Properties":{"Type":"String","Value":{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":x:",{"Fn::GetAtt":["R%d","Arn"]}]]}}}`, i, i-1)
-		}
-	}
-	b.WriteString(`}}`)
-	return b.String()
-}
-
-func BenchmarkCompute(b *testing.B) {
-	for _, n := range []int{500, 1000, 2000, 5000, 10_000} {
-		in, err := inputOf([]byte(large(n)), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		rec, diags := deploy(in)
-		if diags.HasErrors() {
-			b.Fatal(diags)
-		}
-		changed, err := inputOf([]byte(strings.ReplaceAll(large(n), `"DelaySeconds":5`, `"DelaySeconds":6`)), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, bench := range []struct {
-			name string
-			in   Input
-			rec  bool
-		}{{"nothing deployed", in, false}, {"nothing changes", in, true}, {"a quarter changes", changed, true}} {
-			b.Run(fmt.Sprintf("%d/%s", n, bench.name), func(b *testing.B) {
-				in := bench.in
-				if bench.rec {
-					in.Record = rec
-				}
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, diags := Compute(in); diags.HasErrors() {
-						b.Fatal(diags)
-					}
-				}
-			})
-		}
-	}
-}
-
-func BenchmarkCheck(b *testing.B) {
-	for _, n := range []int{500, 10_000} {
-		in, err := inputOf([]byte(large(n)), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				if diags := Check(in); diags.HasErrors() {
-					b.Fatal(diags[0])
-				}
-			}
-		})
-	}
 }
