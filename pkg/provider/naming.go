@@ -18,37 +18,52 @@ type NameRule struct {
 	Prefix string
 	// FifoProperty: when this boolean property is true the name must end in ".fifo".
 	FifoProperty string
+	// Reserved are the beginnings (with "^" before) and ends (with "$" after) that the service keeps for itself, in
+	// lower case. A name that has one gets an "x" before or after it, as a template can't help what its stack is called.
+	Reserved []string
+	// Unless: no name is made when the template gives this property.
+	Unless string
 }
 
 // nameRules are the types whose names Slipway generates itself (reference §8.3 and §0.7), so that they are
 // deterministic and speak of their stack; every other type gets its name from its service.
 var nameRules = map[string]NameRule{
-	"AWS::S3::Bucket":                           {Property: "BucketName", MaxLen: 63, Lower: true},
-	"AWS::SQS::Queue":                           {Property: "QueueName", MaxLen: 80, FifoProperty: "FifoQueue"},
-	"AWS::SNS::Topic":                           {Property: "TopicName", MaxLen: 256, FifoProperty: "FifoTopic"},
-	"AWS::DynamoDB::Table":                      {Property: "TableName", MaxLen: 255},
-	"AWS::DynamoDB::GlobalTable":                {Property: "TableName", MaxLen: 255},
-	"AWS::Lambda::Function":                     {Property: "FunctionName", MaxLen: 64},
-	"AWS::IAM::Role":                            {Property: "RoleName", MaxLen: 64},
-	"AWS::IAM::User":                            {Property: "UserName", MaxLen: 64},
-	"AWS::IAM::Group":                           {Property: "GroupName", MaxLen: 128},
-	"AWS::IAM::ManagedPolicy":                   {Property: "ManagedPolicyName", MaxLen: 128},
-	"AWS::IAM::InstanceProfile":                 {Property: "InstanceProfileName", MaxLen: 128},
-	"AWS::Logs::LogGroup":                       {Property: "LogGroupName", MaxLen: 512, Prefix: "/cdkd/"},
-	"AWS::CloudWatch::Alarm":                    {Property: "AlarmName", MaxLen: 255},
-	"AWS::SecretsManager::Secret":               {Property: "Name", MaxLen: 512},
-	"AWS::SSM::Parameter":                       {Property: "Name", MaxLen: 1011},
-	"AWS::Events::Rule":                         {Property: "Name", MaxLen: 64},
-	"AWS::StepFunctions::StateMachine":          {Property: "StateMachineName", MaxLen: 80},
-	"AWS::Kinesis::Stream":                      {Property: "Name", MaxLen: 128},
-	"AWS::KinesisFirehose::DeliveryStream":      {Property: "DeliveryStreamName", MaxLen: 64},
-	"AWS::ECS::Cluster":                         {Property: "ClusterName", MaxLen: 255},
-	"AWS::ECR::Repository":                      {Property: "RepositoryName", MaxLen: 256, Lower: true},
-	"AWS::Cognito::UserPool":                    {Property: "UserPoolName", MaxLen: 128},
-	"AWS::ElasticLoadBalancingV2::LoadBalancer": {Property: "Name", MaxLen: 32},
-	"AWS::ElasticLoadBalancingV2::TargetGroup":  {Property: "Name", MaxLen: 32},
-	"AWS::Scheduler::Schedule":                  {Property: "Name", MaxLen: 64},
-	"AWS::Pipes::Pipe":                          {Property: "Name", MaxLen: 64},
+	"AWS::S3::Bucket": {
+		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+		Property: "BucketName", MaxLen: 63, Lower: true, Unless: "BucketNamePrefix",
+		Reserved: []string{"^sthree-", "^amzn-s3-demo-", "-s3alias$"},
+	},
+	"AWS::SQS::Queue":             {Property: "QueueName", MaxLen: 80, FifoProperty: "FifoQueue"},
+	"AWS::SNS::Topic":             {Property: "TopicName", MaxLen: 256, FifoProperty: "FifoTopic"},
+	"AWS::DynamoDB::Table":        {Property: "TableName", MaxLen: 255},
+	"AWS::DynamoDB::GlobalTable":  {Property: "TableName", MaxLen: 255},
+	"AWS::Lambda::Function":       {Property: "FunctionName", MaxLen: 64},
+	"AWS::IAM::Role":              {Property: "RoleName", MaxLen: 64},
+	"AWS::IAM::User":              {Property: "UserName", MaxLen: 64},
+	"AWS::IAM::Group":             {Property: "GroupName", MaxLen: 128},
+	"AWS::IAM::ManagedPolicy":     {Property: "ManagedPolicyName", MaxLen: 128},
+	"AWS::IAM::InstanceProfile":   {Property: "InstanceProfileName", MaxLen: 128},
+	"AWS::Logs::LogGroup":         {Property: "LogGroupName", MaxLen: 512, Prefix: "/cdkd/"},
+	"AWS::CloudWatch::Alarm":      {Property: "AlarmName", MaxLen: 255},
+	"AWS::SecretsManager::Secret": {Property: "Name", MaxLen: 512},
+	"AWS::SSM::Parameter": {
+		// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html
+		Property: "Name", MaxLen: 1011, Reserved: []string{"^aws", "^ssm"},
+	},
+	"AWS::Events::Rule":                    {Property: "Name", MaxLen: 64},
+	"AWS::StepFunctions::StateMachine":     {Property: "StateMachineName", MaxLen: 80},
+	"AWS::Kinesis::Stream":                 {Property: "Name", MaxLen: 128},
+	"AWS::KinesisFirehose::DeliveryStream": {Property: "DeliveryStreamName", MaxLen: 64},
+	"AWS::ECS::Cluster":                    {Property: "ClusterName", MaxLen: 255},
+	"AWS::ECR::Repository":                 {Property: "RepositoryName", MaxLen: 256, Lower: true},
+	"AWS::Cognito::UserPool":               {Property: "UserPoolName", MaxLen: 128},
+	"AWS::ElasticLoadBalancingV2::LoadBalancer": {
+		// https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html
+		Property: "Name", MaxLen: 32, Reserved: []string{"^internal-"},
+	},
+	"AWS::ElasticLoadBalancingV2::TargetGroup": {Property: "Name", MaxLen: 32},
+	"AWS::Scheduler::Schedule":                 {Property: "Name", MaxLen: 64},
+	"AWS::Pipes::Pipe":                         {Property: "Name", MaxLen: 64},
 }
 
 // NameRuleOf returns the rule of a type, if Slipway names it.
@@ -62,9 +77,12 @@ var (
 	dashes      = regexp.MustCompile(`-{2,}`)
 )
 
+// shortest is the length that every service accepts.
+const shortest = 3
+
 // GeneratedName makes the physical name of a resource (reference §8.3): "{stack}-{logicalId}", sanitised, cut
 // to the type's length with eight hex digits of the full name's SHA-256. suffix tells the halves of a
-// replacement apart.
+// replacement apart. The name is valid for the type whatever the stack is called.
 func GeneratedName(rule NameRule, stack, logicalID, suffix string, props map[string]any) string {
 	full := stack + "-" + logicalID
 	if suffix != "" {
@@ -74,16 +92,31 @@ func GeneratedName(rule NameRule, stack, logicalID, suffix string, props map[str
 	if rule.FifoProperty != "" && isTrue(props[rule.FifoProperty]) {
 		tail = ".fifo"
 	}
-	name := strings.Trim(dashes.ReplaceAllString(notNameChar.ReplaceAllString(full, "-"), "-"), "-")
+	name := rule.free(strings.Trim(dashes.ReplaceAllString(notNameChar.ReplaceAllString(full, "-"), "-"), "-"))
 	limit := rule.MaxLen - len(rule.Prefix) - len(tail)
-	if len(name) > limit {
+	if len(name) > limit || len(name) < shortest {
 		sum := sha256.Sum256([]byte(full))
-		name = strings.TrimRight(name[:limit-9], "-") + "-" + hex.EncodeToString(sum[:4])
+		name = strings.Trim(name[:min(len(name), limit-9)]+"-"+hex.EncodeToString(sum[:4]), "-")
+		name = dashes.ReplaceAllString(name, "-")
 	}
 	if rule.Lower {
 		name = strings.ToLower(name)
 	}
 	return rule.Prefix + name + tail
+}
+
+// free is the name without a reserved beginning or end.
+func (rule NameRule) free(name string) string {
+	for _, r := range rule.Reserved {
+		lower := strings.ToLower(name)
+		if begin, ok := strings.CutPrefix(r, "^"); ok && strings.HasPrefix(lower, begin) {
+			name = "x-" + name
+		}
+		if end, ok := strings.CutSuffix(r, "$"); ok && strings.HasSuffix(lower, end) {
+			name += "-x"
+		}
+	}
+	return name
 }
 
 func isTrue(v any) bool {
@@ -118,7 +151,7 @@ func withName(req Request) Request {
 	if !ok {
 		return req
 	}
-	if _, given := req.Properties[rule.Property]; given {
+	if req.Properties[rule.Property] != nil || rule.Unless != "" && req.Properties[rule.Unless] != nil {
 		return req
 	}
 	props := maps.Clone(req.Properties)

@@ -3,6 +3,7 @@ package cloudcontrol
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,6 +116,9 @@ func coerceUnion(t *schema.Type, p *schema.Property, v any) any {
 func fits(t *schema.Type, p *schema.Property, v any) bool {
 	if p == nil || p.Kind == schema.KindJSON {
 		return true
+	}
+	if p.Kind == schema.KindUnion {
+		return slices.ContainsFunc(p.Alternatives, func(alt *schema.Property) bool { return fits(t, alt, v) })
 	}
 	switch x := v.(type) {
 	case string:

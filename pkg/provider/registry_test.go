@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/slipway-cdk/slipway/pkg/diag"
+)
+
+// labelled is a provider that only has a name.
+type labelled struct {
+	Provider
+	name string
+}
+
+func TestTheRegistryChoosesTheProvider(t *testing.T) {
+	custom, direct, fallback, cloud := &labelled{name: "custom"}, &labelled{name: "direct"}, &labelled{name: "fallback"}, &labelled{name: "cloud control"}
+	full := &Registry{
+		Custom: custom, Direct: map[string]Provider{"AWS::IAM::Role": direct, "AWS::Only::Direct": direct}, Fallback: fallback, CloudControl: cloud,
+		Provisionable: func(name string) bool { return name == "AWS::IAM::Role" || name == "AWS::SQS::Queue" },
+	}
+	bare := &Registry{CloudControl: cloud, Provisionable: full.Provisionable}
+	cases := []struct {
+		name     string
+		registry *Registry
+		typ      string
+		recorded Route
+		want     *labelled
+		route    Route
+	}{
+		{"a custom resource", full, "Custom::Thing", "", custom, RouteSDK},
+		{"a custom resource of the general type", full, "AWS::CloudFormation::CustomResource", "", custom, RouteSDK},
+		{"a custom resource, whatever is recorded", full, "Custom::Thing", RouteCloudControl, custom, RouteSDK},
+		{"a direct provider comes first", full, "AWS::IAM::Role", "", direct, RouteSDK},
+		{"a direct provider keeps what it made", full, "AWS::IAM::Role", RouteSDK, direct, RouteSDK},
+		{"Cloud Control keeps what it made, though there is a direct provider", full, "AWS::IAM::Role", RouteCloudControl, cloud, RouteCloudControl},
+		{"a direct provider for what Cloud Control can't", full, "AWS::Only::Direct", "", direct, RouteSDK},
+		{"Cloud Control for the rest", full, "AWS::SQS::Queue", "", cloud, RouteCloudControl},
+		{"Cloud Control for what a direct provider made that is not there", full, "AWS::SQS::Queue", RouteSDK, cloud, RouteCloudControl},
+		{"the fallback for what nobody can", full, "AWS::Neither::Nor", "", fallback, RouteSDK},
+		{"the fallback keeps what it made", full, "AWS::Neither::Nor", RouteSDK, fallback, RouteSDK},
+		{"without direct providers", bare, "AWS::IAM::Role", "", cloud, RouteCloudControl},
+		{"recorded as Cloud Control's, though it can no longer create it", bare, "AWS::Neither::Nor", RouteCloudControl, cloud, RouteCloudControl},
+		{"nobody", bare, "AWS::Neither::Nor", "", nil, ""},
+		{"nobody for a custom resource", bare, "Custom::Thing", "", nil, ""},
+		{"an empty registry", &Registry{}, "AWS::SQS::Queue", "", nil, ""},
+		{"an empty registry and a record", &Registry{}, "AWS::SQS::Queue", RouteCloudControl, nil, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, route, err := c.registry.For(c.typ, c.recorded)
+			if c.want == nil {
+				var d diag.Diagnostic
+				if !errors.As(err, &d) || !strings.Contains(d.Summary, c.typ) || d.Next == "" || got != nil || route != "" {
+					t.Errorf("%v, %q, %v", got, route, err)
+				}
+				return
+			}
+			if err != nil || got != Provider(c.want) || route != c.route {
+				t.Errorf("%v, %q, %v", got, route, err)
+			}
+		})
+	}
+}
+
+func TestCustomResourcesAreKnownByTheirType(t *testing.T) {
+	for name, want := range map[string]bool{
+		"Custom::A": true, "Custom::A::B": true, "AWS::CloudFormation::CustomResource": true,
+		"AWS::CloudFormation::Stack": false, "custom::A": false, "AWS::Custom::A": false, "": false,
+	} {
+		if IsCustom(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}
+
+func TestKindsAreFoundInWrappedErrors(t *testing.T) {
+	checks := map[Kind]func(error) bool{
+		KindNotFound: IsNotFound, KindAlreadyExists: IsAlreadyExists, KindThrottled: IsThrottled, KindUnavailable: IsUnavailable,
+		KindAccessDenied: IsAccessDenied, KindImmutable: IsImmutable, KindDependencyViolation: IsDependencyViolation,
+		KindConflict: IsConflict, KindUnsupported: IsUnsupported,
+	}
+	all := []Kind{KindFailed, KindNotFound, KindAlreadyExists, KindThrottled, KindUnavailable, KindAccessDenied, KindImmutable,
+		KindDependencyViolation, KindConflict, KindInvalid, KindUnsupported, KindTimeout, KindTokenConflict}
+	retryable := map[Kind]bool{KindThrottled: true, KindUnavailable: true, KindConflict: true}
+	for _, kind := range all {
+		cause := errors.New("cause")
+		err := fmt.Errorf("creating X: %w", &Error{Kind: kind, Code: "C", Message: "m", Err: cause})
+		if KindOf(err) != kind || !errors.Is(err, cause) || err.Error() != "creating X: C: m" {
+			t.Errorf("%s: %s, %v", kind, KindOf(err), err)
+		}
+		if Retryable(err) != retryable[kind] {
+			t.Errorf("%s: retryable is %v", kind, !retryable[kind])
+		}
+		for k, is := range checks {
+			if is(err) != (k == kind) {
+				t.Errorf("%s counts as %s: %v", kind, k, is(err))
+			}
+		}
+	}
+	if KindOf(nil) != "" || KindOf(context.Canceled) != KindFailed || Retryable(nil) {
+		t.Error("no error, or another one, has a kind")
+	}
+	if got := (&Error{Kind: KindTimeout, Err: errors.New("cause")}).Error(); got != "Timeout: cause" {
+		t.Errorf("%q", got)
+	}
+}
