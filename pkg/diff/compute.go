@@ -29,6 +29,7 @@ func Compute(in Input) (Result, diag.Diagnostics) {
 		return Result{}, cycles(g)
 	}
 	d := newDiffer(in)
+	d.diags = CheckStackTags(in.StackTags)
 	for _, id := range order {
 		d.visit(in.Template.Resources[id])
 	}
@@ -99,6 +100,7 @@ func (d *differ) visit(r *template.Resource) {
 	if desired == nil {
 		desired = map[string]any{}
 	}
+	desired = WithStackTags(d.in.lookup(r.Type), desired, d.in.StackTags)
 	d.result.Desired[id] = desired
 	change := Change{
 		LogicalID: id, Type: r.Type,

@@ -28,6 +28,8 @@ type Input struct {
 	// ChangedParameters names the NoEcho parameters whose value is not the one that the record was made
 	// with. The record holds such values as "***", so only the caller, who keeps their digests, can tell.
 	ChangedParameters map[string]bool
+	// StackTags are the stack's tags: every resource that can have them gets them (WithStackTags).
+	StackTags map[string]string
 	// DeleteFirst allows a replacement that keeps a fixed name to delete the old resource first. Without it
 	// such a replacement is refused.
 	DeleteFirst bool

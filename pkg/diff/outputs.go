@@ -121,7 +121,7 @@ func (o *outputs) value(out *template.Output) {
 	if secret {
 		v = Mask
 	}
-	o.withheld[out.Name] = secret || hasDynamicReference(v)
+	o.withheld[out.Name] = secret
 	o.set.Values[out.Name] = v
 }
 
@@ -213,6 +213,7 @@ func (o *outputs) compare() {
 		old = o.in.Record.Outputs
 	}
 	c := &comparer{}
+	withheld := o.withhold()
 	keys := unionKeys(old, o.set.Values)
 	for _, name := range o.unknown {
 		if i, found := slices.BinarySearch(keys, name); !found {
@@ -241,7 +242,7 @@ func (o *outputs) compare() {
 		case c.equal(nil, was, is):
 			continue
 		}
-		if had && (change.Withheld || o.withheld[name] && !hasDynamicReference(was) && was != Mask) {
+		if had && (change.Withheld || o.withheld[name] && inClear(was) || withheld.hides(name)) {
 			change.Withheld, change.Old = true, nil
 		}
 		o.set.Changes = append(o.set.Changes, change)

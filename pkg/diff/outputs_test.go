@@ -49,6 +49,17 @@ func TestOutputChanges(t *testing.T) {
 		{"a NoEcho value", `{"A":{"Value":{"Fn::Sub":"u:${Secret}"}}}`, map[string]any{"A": "u:old"}, "modify A withheld→***"},
 		{"a recorded mask is no change", `{"A":{"Value":{"Ref":"Secret"}}}`, map[string]any{"A": "***"}, ""},
 		{"a value that becomes a secret", `{"A":{"Value":"{{resolve:secretsmanager:x}}"}}`, map[string]any{"A": "plain"}, "modify A withheld→{{resolve:secretsmanager:x}}"},
+		{"a public parameter", `{"A":{"Value":"{{resolve:ssm:/x}}"}}`, map[string]any{"A": "plain"}, "modify A plain→{{resolve:ssm:/x}}"},
+		{"one secret in clear makes the record suspect", `{"A":{"Value":"{{resolve:secretsmanager:x}}"},"B":{"Value":"b"}}`,
+			map[string]any{"A": "plain", "B": "a", "C": "c"},
+			"modify A withheld→{{resolve:secretsmanager:x}}\nmodify B withheld→b\nremove C withheld→<nil>"},
+		{"a secret whose condition is false now", `{"A":{"Value":"{{resolve:ssm-secure:/x}}","Condition":"No","Export":{"Name":"S:A"}}}`,
+			map[string]any{"A": "plain", "S:A": "plain"}, "remove A withheld→<nil>\nremove S:A [export] withheld→<nil>"},
+		{"a removed output beside a secret", `{"A":{"Value":{"Fn::Sub":"{{resolve:secretsmanager:x}}-${Q}"}},"B":{"Value":"b"}}`, map[string]any{"B": "a", "C": "c"},
+			"add A <nil>→{{resolve:secretsmanager:x}}-https://q\nmodify B a→b\nremove C withheld→<nil>"},
+		{"a record that keeps expressions is shown", `{"A":{"Value":"{{resolve:secretsmanager:x}}"}}`,
+			map[string]any{"A": "{{resolve:secretsmanager:y}}", "C": "c"},
+			"modify A {{resolve:secretsmanager:y}}→{{resolve:secretsmanager:x}}\nremove C c→<nil>"},
 		{"an output that was called a secret", `{}`, map[string]any{"DbPassword": "plain"}, "remove DbPassword withheld→<nil>"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
