@@ -350,7 +350,9 @@ func (d *differ) finish() {
 			})
 		}
 	}
-	d.diags = append(d.diags, d.renames()...)
+	refused := d.renames()
+	d.diags = append(d.diags, refused...)
+	d.diags = append(d.diags, d.renamed(refused)...)
 }
 
 // Reassess compares the properties that the record holds with fully resolved ones, when an operation's turn
