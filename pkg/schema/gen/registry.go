@@ -127,7 +127,7 @@ func readRegistry(file, region string) (*registry, error) {
 		if err != nil {
 			return fmt.Errorf("opening %s (has the wheel's layout changed?): %w", name, err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // it is only read
 		if err := json.NewDecoder(f).Decode(into); err != nil {
 			return fmt.Errorf("reading %s: %w", name, err)
 		}
@@ -175,7 +175,7 @@ func readable(wheel *zip.ReadCloser) (map[string]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening %s (has the wheel's layout changed?): %w", file, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it is only read
 	source, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
