@@ -246,3 +246,36 @@ func TestEndlessLoopsAreStopped(t *testing.T) {
 		})
 	}
 }
+
+func FuzzExpand(f *testing.F) {
+	for _, c := range expansionCases() {
+		f.Add(c.template)
+	}
+	f.Fuzz(func(t *testing.T, sections string) {
+		tmpl, err := template.Parse([]byte(`{"Transform": "AWS::LanguageExtensions", ` + expansionParameters + `, ` + sections + `}`))
+		if err != nil {
+			return
+		}
+		params, ds := tmpl.BindParameters(nil, nil)
+		if ds.HasErrors() {
+			return
+		}
+		out, ds := intrinsic.Expand(tmpl, params, intrinsic.PseudoFor("123456789012", "eu-west-1", "Shop"))
+		if ds.HasErrors() {
+			return
+		}
+		for id := range out.Resources {
+			if strings.Contains(id, "Fn::ForEach") {
+				t.Fatalf("a loop is left: %s", id)
+			}
+		}
+		template.Validate(out)
+		template.Dependencies(out, nil)
+	})
+}
+
+func TestAtLeast250RulesCiteTheDocumentation(t *testing.T) {
+	if n := len(languageCases()) + len(expansionCases()); n < 250 {
+		t.Errorf("%d rules, want at least 250", n)
+	}
+}

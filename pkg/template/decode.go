@@ -38,6 +38,10 @@ func decode(data []byte) (*document, error) {
 	if !utf8.Valid(data) {
 		return nil, diag.Errorf("the template is not UTF-8", "JSON text is UTF-8 (RFC 8259 §8.1)")
 	}
+	if at := loneSurrogate(data); at >= 0 {
+		line, column := position(data, at)
+		return nil, diag.Errorf("the template is not Unicode", fmt.Sprintf("line %d, column %d: half of a surrogate pair stands alone (RFC 8259 §8.2)", line, column))
+	}
 	d := &decoder{data: data, json: json.NewDecoder(bytes.NewReader(data)), order: map[string][]string{}}
 	d.json.UseNumber()
 	v, err := d.value(nil)
@@ -124,10 +128,49 @@ func (d *decoder) explain(err error) error {
 	if errors.As(err, &syntax) {
 		offset = syntax.Offset
 	}
-	before := d.data[:min(int(offset), len(d.data))]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	line, column := position(d.data, min(int(offset), len(d.data)))
 	return diag.Errorf("the template is not valid JSON", fmt.Sprintf("line %d, column %d: %s", line, column, err))
+}
+
+// position is the line and column, from 1, of the character before an offset.
+func position(data []byte, offset int) (line, column int) {
+	before := data[:offset]
+	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+}
+
+// loneSurrogate finds a \u escape that is half of a surrogate pair, which encoding/json would silently replace by
+// another character, or -1.
+func loneSurrogate(data []byte) int {
+	for i := 0; i+1 < len(data); {
+		next := bytes.IndexByte(data[i:], '\\')
+		if next < 0 || i+next+1 >= len(data) {
+			break
+		}
+		at := i + next
+		i = at + 2
+		unit, ok := escapedUnit(data[at:])
+		if !ok {
+			continue
+		}
+		i = at + 6
+		if unit < 0xd800 || unit > 0xdfff {
+			continue
+		}
+		if low, ok := escapedUnit(data[i:]); unit > 0xdbff || !ok || low < 0xdc00 || low > 0xdfff {
+			return i
+		}
+		i += 6
+	}
+	return -1
+}
+
+// escapedUnit reads the UTF-16 unit of a \u escape at the beginning of data.
+func escapedUnit(data []byte) (uint64, bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return unit, err == nil
 }
 
 func joinPath(path []string) string { return strings.Join(path, ".") }

@@ -12,7 +12,13 @@ func (t *Template) Live(id string, conditions map[string]bool) bool {
 // waits for, with their reason: what it states (DependsOn; one to a resource that its condition drops is
 // dropped too), what it refers to (in the branch of each Fn::If that is chosen), and the implicit edges of
 // reference §6.3. A resource that refers to itself keeps the edge: it is a cycle.
-func Dependencies(t *Template, conditions map[string]bool) map[string][]Reference {
+//
+// Of a template that is not expanded, what its loops would produce is not there; Validate refuses it.
+func Dependencies(t *Template, conditions map[string]bool, options ...DependencyOption) map[string][]Reference {
+	var o dependencyOptions
+	for _, set := range options {
+		set(&o)
+	}
 	out := make(map[string][]Reference, len(t.Resources))
 	for _, id := range t.Order {
 		if !t.Live(id, conditions) {
@@ -24,9 +30,42 @@ func Dependencies(t *Template, conditions map[string]bool) map[string][]Referenc
 				edges = append(edges, ref)
 			}
 		}
+		if o.relaxVPCRoutes {
+			edges = t.withoutRoutes(id, edges)
+		}
 		out[id] = edges
 	}
 	addHandlerPolicies(t, out)
+	return out
+}
+
+// DependencyOption changes what Dependencies gives.
+type DependencyOption func(*dependencyOptions)
+
+type dependencyOptions struct{ relaxVPCRoutes bool }
+
+// RelaxVPCRoutes drops the stated dependencies (DependsOn) of roles, policies and Lambda functions on routes and route
+// table associations (reference §6.3.4). The CDK states them for everything in a VPC, so that nothing runs before it
+// can reach the network; these types do not use the network while they are created, and waiting for a NAT gateway
+// takes minutes. An edge that is also a reference stays, which cdkd drops as well.
+func RelaxVPCRoutes() DependencyOption {
+	return func(o *dependencyOptions) { o.relaxVPCRoutes = true }
+}
+
+// withoutRoutes is the edges of a resource without those that RelaxVPCRoutes drops.
+func (t *Template) withoutRoutes(id string, edges []Reference) []Reference {
+	switch t.Resources[id].Type {
+	case "AWS::IAM::Role", "AWS::IAM::Policy", "AWS::Lambda::Function", "AWS::Lambda::Url", "AWS::Lambda::EventSourceMapping":
+	default:
+		return edges
+	}
+	var out []Reference
+	for _, e := range edges {
+		typ := t.Resources[e.Target].Type
+		if e.Kind != RefDependsOn || (typ != "AWS::EC2::Route" && typ != "AWS::EC2::SubnetRouteTableAssociation") {
+			out = append(out, e)
+		}
+	}
 	return out
 }
 
