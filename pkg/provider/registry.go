@@ -9,7 +9,8 @@ import (
 
 // Registry chooses the provider of a resource (reference §10.1): custom resources have one of their own; a
 // resource that is already there stays with the layer that made it; otherwise a direct provider comes first
-// and Cloud Control takes the rest.
+// and Cloud Control takes the rest. What a direct provider made that this release does not have goes to Cloud Control,
+// too, where that can provision the type: most physical ids are the same for both.
 type Registry struct {
 	// Custom serves Custom::* and AWS::CloudFormation::CustomResource.
 	Custom Provider

@@ -95,7 +95,7 @@ func (c *Client) call(ctx context.Context, operation string, in directInput, out
 	if err != nil {
 		return fmt.Errorf("calling the sandbox: %w", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // the body has been read
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return fmt.Errorf("reading the sandbox's answer to %s: %w", operation, err)

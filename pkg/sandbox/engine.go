@@ -84,8 +84,6 @@ const (
 // failure is how an operation ends badly: a handler error code and a message.
 type failure struct{ code, message string }
 
-func (f failure) failed() bool { return f.code != failureNone }
-
 func fail(code, format string, args ...any) failure {
 	return failure{code, fmt.Sprintf(format, args...)}
 }

@@ -114,7 +114,7 @@ func TestTheLatencyTableCoversAllRoutes(t *testing.T) {
 	nat := func(seed uint64, key string) time.Duration {
 		return l.sample("AWS::EC2::NatGateway", opCreate, routeCloudControl, seed, key)
 	}
-	if nat(1, "a") != nat(1, "a") || nat(1, "a") == nat(2, "a") || nat(1, "a") == nat(1, "b") {
+	if again := nat(1, "a"); again != nat(1, "a") || nat(1, "a") == nat(2, "a") || nat(1, "a") == nat(1, "b") {
 		t.Error("samples must depend on seed and key alone")
 	}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -196,3 +196,28 @@ func cases(t testing.TB) []providertest.Case {
 		},
 	}
 }
+
+// A deletion of what its owner has taken along is done: nobody has to know in which order services delete.
+func TestWhatWentWithItsOwnerIsDone(t *testing.T) {
+	clk := clock.NewFake(start)
+	p := open(serve(t, sandbox.Options{Clock: clk}), clk)
+	do := func(step func(context.Context, provider.Request) (provider.Progress, error), req provider.Request) provider.Progress {
+		t.Helper()
+		req.Account, req.Region, req.LogicalID = account, region, req.Type
+		progress, err := step(t.Context(), req)
+		for err == nil && !progress.Done {
+			progress, err = p.Poll(t.Context(), req, *progress.Handle)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", req.Type, err)
+		}
+		return progress
+	}
+	group := do(p.Create, provider.Request{Type: "AWS::Logs::LogGroup", Token: "1", Properties: props(t, `{"LogGroupName":"/g"}`)})
+	stream := do(p.Create, provider.Request{Type: "AWS::Logs::LogStream", Token: "2", Properties: props(t, `{"LogGroupName":"/g","LogStreamName":"s"}`)})
+	do(p.Delete, provider.Request{Type: "AWS::Logs::LogGroup", Token: "3", PhysicalID: group.PhysicalID})
+	if _, err := p.Read(t.Context(), provider.Request{Account: account, Region: region, Type: "AWS::Logs::LogStream", PhysicalID: stream.PhysicalID}); !provider.IsNotFound(err) {
+		t.Errorf("the stream of a deleted group: %v", err)
+	}
+	do(p.Delete, provider.Request{Type: "AWS::Logs::LogStream", Token: "4", PhysicalID: stream.PhysicalID})
+}

@@ -168,12 +168,11 @@ func (l *life) gone() {
 	if _, found := l.look(r); found {
 		l.Error("the resource is still there")
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.c.Change)) {
-		_, err := l.settle(l.p.Update, l.change(r, l.c.Properties, with(l.c.Properties, name, l.c.Change[name])))
-		if !provider.IsNotFound(err) && l.s.Look == nil {
-			l.Errorf("changing %s of what is gone: %v", name, err)
+	if names := slices.Sorted(maps.Keys(l.c.Change)); len(names) > 0 && l.s.Look == nil {
+		_, err := l.settle(l.p.Update, l.change(r, l.c.Properties, with(l.c.Properties, names[0], l.c.Change[names[0]])))
+		if !provider.IsNotFound(err) {
+			l.Errorf("changing %s of what is gone: %v", names[0], err)
 		}
-		break
 	}
 	// The name is free again.
 	again := l.must(l.p.Create, l.request(l.token()))
@@ -229,6 +228,36 @@ func (l *life) tokenConflict() {
 		l.Errorf("another create with the token: %v", err)
 	}
 	l.expect(r, "after the conflict", l.c.Properties)
+	l.must(l.p.Delete, l.removal(r, l.c.Properties))
+}
+
+// busy begins a second operation on a resource while the first one runs, where operations take time.
+func (l *life) busy() {
+	names := slices.Sorted(maps.Keys(l.c.Change))
+	if len(names) == 0 {
+		return
+	}
+	r := l.must(l.p.Create, l.request(l.token()))
+	changed := with(l.c.Properties, names[0], l.c.Change[names[0]])
+	req := l.change(r, l.c.Properties, changed)
+	p, err := l.p.Update(context.Background(), req)
+	if err != nil {
+		l.Fatal(err)
+	}
+	if p.Handle != nil && p.RetryAfter > 0 {
+		if _, err := l.p.Update(context.Background(), l.change(r, l.c.Properties, changed)); !provider.IsConflict(err) {
+			l.Errorf("an update during an update: %v", err)
+		}
+		if _, err := l.p.Delete(context.Background(), l.removal(r, l.c.Properties)); !provider.IsConflict(err) {
+			l.Errorf("a delete during an update: %v", err)
+		}
+	}
+	for !p.Done {
+		if p, err = l.poll(req, p); err != nil {
+			l.Fatal(err)
+		}
+	}
+	l.expect(r, "after the first update", changed)
 	l.must(l.p.Delete, l.removal(r, l.c.Properties))
 }
 

@@ -73,6 +73,7 @@ func Run(t *testing.T, s Subject, cases []Case) {
 			t.Run("a resource that is gone", func(t *testing.T) { l.at(t).gone() })
 			t.Run("a crash before the answer", func(t *testing.T) { l.at(t).crash() })
 			t.Run("a token used for something else", func(t *testing.T) { l.at(t).tokenConflict() })
+			t.Run("two operations at once", func(t *testing.T) { l.at(t).busy() })
 			t.Run("a call that is cut off", func(t *testing.T) { l.at(t).cutOff() })
 			if len(c.Invalid) > 0 {
 				t.Run("invalid properties", func(t *testing.T) { l.at(t).invalid() })
