@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	logs "github.com/slipway-cdk/slipway/pkg/runlog/local"
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
+	"github.com/slipway-cdk/slipway/pkg/secret"
 	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/statemachine"
 )
@@ -117,6 +119,8 @@ func (p *Plane) open(ctx context.Context, opts Options) error {
 		Assets:     &asset.Publisher{Bucket: asset.LocalBucket{Dir: filepath.Join(opts.Dir, "assets")}, Missing: asset.SkipMissing},
 		Facts:      facts{sandbox: p.sandbox},
 		Executions: p,
+		Vault:      &secret.Vault{Objects: store, Sealer: &secret.KeyFile{Path: filepath.Join(opts.Dir, "vault.key")}},
+		Secrets:    facts{sandbox: p.sandbox},
 	}
 	machines, err := machines()
 	if err != nil {
@@ -190,7 +194,10 @@ func (p *Plane) History(ctx context.Context, runID string) ([]asl.Event, error) 
 
 // Submit stores the templates and the request of a deployment run and starts its execution.
 func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*assembly.Stack, sub run.Submission) (string, error) {
-	req := p.request(stacks, sub)
+	req, err := p.request(ctx, stacks, sub)
+	if err != nil {
+		return "", err
+	}
 	for i, s := range stacks {
 		if sub.Command == runlog.CommandDestroy || sub.Of == runlog.CommandDestroy {
 			continue
@@ -218,7 +225,7 @@ func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*as
 }
 
 // request describes the stacks of a submission to the engine.
-func (p *Plane) request(stacks []*assembly.Stack, sub run.Submission) run.Request {
+func (p *Plane) request(ctx context.Context, stacks []*assembly.Stack, sub run.Submission) (run.Request, error) {
 	now := p.clock.Now().UTC()
 	req := run.Request{
 		Version: run.RequestVersion, RunID: run.NewRunID(now), Command: sub.Command, Of: sub.Of, Caller: sub.Caller,
@@ -228,7 +235,7 @@ func (p *Plane) request(stacks []*assembly.Stack, sub run.Submission) run.Reques
 	for _, s := range stacks {
 		r := run.StackRequest{
 			StackRef:    runlog.StackRef{Account: s.Account, Region: s.Region, Name: s.Name},
-			DisplayName: s.DisplayName, DependsOn: s.DependsOn, Parameters: s.Parameters, Tags: s.Tags,
+			DisplayName: s.DisplayName, DependsOn: s.DependsOn, Tags: s.Tags,
 			TerminationProtection: s.TerminationProtection,
 		}
 		if r.Account == "" {
@@ -236,6 +243,18 @@ func (p *Plane) request(stacks []*assembly.Stack, sub run.Submission) run.Reques
 		}
 		if r.Region == "" {
 			r.Region = p.region
+		}
+		if sub.Command != runlog.CommandDestroy && sub.Of != runlog.CommandDestroy {
+			// What the command line says wins over what the app says.
+			values := maps.Clone(s.Parameters)
+			if values == nil {
+				values = map[string]string{}
+			}
+			maps.Copy(values, sub.Parameters[s.ID])
+			var err error
+			if r.Parameters, r.NoEcho, err = p.engine.SealParameters(ctx, req.RunID, s.Template, values); err != nil {
+				return req, fmt.Errorf("the parameters of stack %s: %w", s.Name, err)
+			}
 		}
 		for _, a := range s.Assets {
 			r.Assets = append(r.Assets, a.ID)
@@ -246,7 +265,7 @@ func (p *Plane) request(stacks []*assembly.Stack, sub run.Submission) run.Reques
 		}
 		req.Stacks = append(req.Stacks, r)
 	}
-	return req
+	return req, nil
 }
 
 // Wait returns the header of a run once it is CLOSED.

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
 	"github.com/slipway-cdk/slipway/pkg/schema"
+	"github.com/slipway-cdk/slipway/pkg/secret"
 )
 
 // functions invokes the engine's handlers as Lambda would: bytes in, bytes out, a failure by its name.
@@ -96,4 +97,29 @@ func (f facts) SSMParameter(ctx context.Context, account, region, name string) (
 		return "", errors.New("the simulated parameter has no value")
 	}
 	return value, nil
+}
+
+// Parameter implements secret.Source. Simulated parameters have one version, and none is a SecureString:
+// CloudFormation can't make those.
+func (f facts) Parameter(ctx context.Context, in secret.Where, name, _ string) (secret.Parameter, error) {
+	value, err := f.SSMParameter(ctx, in.Account, in.Region, name)
+	return secret.Parameter{Value: value}, missing(err)
+}
+
+// SecretString implements secret.Source. A simulated secret has one version, AWSCURRENT.
+func (f facts) SecretString(ctx context.Context, in secret.Where, id, stage, version string) (string, error) {
+	if version != "" || stage != "" && stage != "AWSCURRENT" {
+		return "", fmt.Errorf("the simulated secret has no such version: %w", secret.ErrNotFound)
+	}
+	text, err := f.sandbox.SecretString(ctx, sandbox.Caller{Account: in.Account, Region: in.Region}, id)
+	return text, missing(err)
+}
+
+// missing gives a refusal of the sandbox its kind.
+func missing(err error) error {
+	var refusal *sandbox.Refusal
+	if errors.As(err, &refusal) {
+		return fmt.Errorf("%w in the simulated account", secret.ErrNotFound)
+	}
+	return err
 }

@@ -25,29 +25,44 @@ func (e *Engine) Close(ctx context.Context, in PlannerInput) (Ended, error) {
 	if err != nil {
 		return Ended{}, fmt.Errorf("reading the header of run %s: %w", in.RunID, err)
 	}
-	switch h.Status {
-	case runlog.StatusSettling:
-		return Ended{}, fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
-	case runlog.StatusClosed:
-		return Ended{RunID: h.RunID, Result: string(h.Result)}, e.unlock(ctx, h)
+	if h.Result == "" {
+		if h, err = e.conclude(ctx, h); err != nil {
+			return Ended{}, err
+		}
 	}
-	if h.Kind == runlog.KindDeployment {
-		h.Result, err = e.closeDeployment(ctx, &h)
-	} else {
-		h.Result, err = e.closeStack(ctx, &h)
-	}
-	if err != nil {
-		return Ended{}, err
-	}
-	if err := e.closeHeader(ctx, h, h.Result); err != nil {
+	if h, err = e.closeHeader(ctx, h, h.Result); err != nil {
 		return Ended{}, err
 	}
 	return Ended{RunID: h.RunID, Result: string(h.Result)}, e.unlock(ctx, h)
 }
 
-// closeHeader writes the terminal event and the final header.
-func (e *Engine) closeHeader(ctx context.Context, h runlog.Header, result runlog.Result) error {
-	h.Result, h.Status = result, runlog.StatusClosed
+// conclude finishes the files of a run and says in the header, which is not stored yet, how it has ended.
+func (e *Engine) conclude(ctx context.Context, h runlog.Header) (runlog.Header, error) {
+	if h.Status == runlog.StatusSettling {
+		return h, fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
+	}
+	concluded := h
+	var result runlog.Result
+	var err error
+	if h.Kind == runlog.KindDeployment {
+		result, err = e.closeDeployment(ctx, &concluded)
+	} else {
+		result, err = e.closeStack(ctx, &concluded)
+	}
+	if err != nil {
+		// A twin may have closed the run meanwhile, and given up the lock.
+		if now, again := e.Log.Header(ctx, h.RunID); again == nil && now.Result != "" {
+			return now, nil
+		}
+		return h, err
+	}
+	return e.decide(ctx, concluded, result)
+}
+
+// decide stores the result in the header. From here on it stands: of two processes that would decide differently
+// one is refused, and takes the other's word.
+func (e *Engine) decide(ctx context.Context, h runlog.Header, result runlog.Result) (runlog.Header, error) {
+	h.Result = result
 	h.FinishedAt = e.Clock.Now().UTC()
 	if h.StartedAt.IsZero() {
 		h.StartedAt = h.FinishedAt
@@ -55,19 +70,65 @@ func (e *Engine) closeHeader(ctx context.Context, h runlog.Header, result runlog
 	if h.Failure == nil && result == runlog.ResultFailed {
 		h.Failure = firstFailure(h.Diagnostics)
 	}
-	ev := runEvent(h, runlog.FinalWave, runlog.RunFinished)
-	ev.Result, ev.Counts, ev.Failure = result, &h.Counts, h.Failure
-	ev.DurationMs = h.FinishedAt.Sub(h.StartedAt).Milliseconds()
-	e.append(ctx, ev)
-	_, err := e.Log.UpdateHeader(ctx, h)
+	stored, err := e.Log.UpdateHeader(ctx, h)
 	if errors.Is(err, runlog.ErrConflict) {
-		now, readErr := e.Log.Header(ctx, h.RunID)
-		if readErr == nil && now.Status == runlog.StatusClosed {
-			return nil
+		if now, again := e.Log.Header(ctx, h.RunID); again == nil && now.Result != "" {
+			return now, nil
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("closing run %s: %w", h.RunID, err)
+		return h, fmt.Errorf("deciding the result of run %s: %w", h.RunID, err)
+	}
+	return stored, nil
+}
+
+// closeHeader closes a run with a result, or with the one that it already has. The terminal event is made from the
+// header once its result stands, and the run is CLOSED only after that: whoever finds a run that has a result and
+// is not CLOSED finishes this, and event and header never contradict each other.
+func (e *Engine) closeHeader(ctx context.Context, h runlog.Header, result runlog.Result) (runlog.Header, error) {
+	var err error
+	if h.Result == "" {
+		if h, err = e.decide(ctx, h, result); err != nil {
+			return h, err
+		}
+	}
+	if e.Vault != nil && h.RunID == h.Root {
+		// No step of the run needs a secret any more, and a closed run has none.
+		e.resolvers.Delete(h.Root)
+		if err := e.Vault.Purge(ctx, h.Root); err != nil {
+			return h, err
+		}
+	}
+	for range 5 {
+		if h.Status == runlog.StatusClosed {
+			return h, nil
+		}
+		if err := e.tellEnd(ctx, h); err != nil {
+			return h, err
+		}
+		h.Status = runlog.StatusClosed
+		stored, err := e.Log.UpdateHeader(ctx, h)
+		if err == nil {
+			return stored, nil
+		}
+		if !errors.Is(err, runlog.ErrConflict) {
+			return h, fmt.Errorf("closing run %s: %w", h.RunID, err)
+		}
+		if h, err = e.Log.Header(ctx, h.RunID); err != nil {
+			return h, fmt.Errorf("reading the header of run %s: %w", h.RunID, err)
+		}
+	}
+	return h, fmt.Errorf("closing run %s: %w", h.RunID, runlog.ErrConflict)
+}
+
+// tellEnd writes the terminal event of a run. Unlike other events it must not be lost.
+func (e *Engine) tellEnd(ctx context.Context, h runlog.Header) error {
+	ev := runEvent(h, runlog.FinalWave, runlog.RunFinished)
+	ev.Version, ev.Time = runlog.EventVersion, h.FinishedAt
+	ev.Result, ev.Counts, ev.Failure = h.Result, &h.Counts, h.Failure
+	ev.DurationMs = h.FinishedAt.Sub(h.StartedAt).Milliseconds()
+	if err := e.Log.Append(ctx, ev); err != nil {
+		return fmt.Errorf("telling the end of run %s: %w", h.RunID, err)
 	}
 	return nil
 }
@@ -170,6 +231,7 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 	default:
 		err = e.finishDeploy(ctx, h, req, file, l)
 	}
+	warnLeftovers(h, l)
 	return result, err
 }
 
@@ -189,6 +251,7 @@ func (e *Engine) opsOf(ctx context.Context, runID string) (map[string]runlog.Op,
 // deploy; a deletion that failed leaves something behind, which makes it PARTIAL.
 func (e *Engine) verdict(h *runlog.Header, file planFile, ops map[string]runlog.Op) runlog.Result {
 	result := runlog.ResultSucceeded
+	var first runlog.Op
 	counts := runlog.Counts{Unchanged: file.Plan.Unchanged}
 	for _, planned := range file.Plan.Operations {
 		op, ok := ops[planned.ID]
@@ -201,12 +264,8 @@ func (e *Engine) verdict(h *runlog.Header, file planFile, ops map[string]runlog.
 			count(&counts, planned, op)
 		case runlog.OpFailed:
 			counts.Failed++
-			if h.Failure == nil && op.Error != nil {
-				h.Failure = &runlog.Failure{
-					Summary:   fmt.Sprintf("%s %s (%s) failed", verb(planned.Action), op.LogicalID, op.Type),
-					Detail:    op.Error.Code + ": " + op.Error.Message,
-					LogicalID: op.LogicalID,
-				}
+			if first.OpID == "" || op.FinishedAt.Before(first.FinishedAt) {
+				first = op
 			}
 			if planned.Phase == plan.PhaseForward {
 				result = runlog.ResultFailed
@@ -221,7 +280,21 @@ func (e *Engine) verdict(h *runlog.Header, file planFile, ops map[string]runlog.
 		}
 	}
 	h.Counts = counts
+	if h.Failure == nil && first.Error != nil {
+		h.Failure = &runlog.Failure{
+			Summary:   fmt.Sprintf("%s %s (%s) failed", verb(plan.Action(first.Action)), first.LogicalID, first.Type),
+			Detail:    failureDetail(first.Error),
+			LogicalID: first.LogicalID,
+		}
+	}
 	return result
+}
+
+func failureDetail(e *runlog.OpError) string {
+	if e.Code == "" {
+		return string(e.Kind) + ": " + e.Message
+	}
+	return e.Code + ": " + e.Message
 }
 
 func verb(a plan.Action) string {
@@ -265,6 +338,12 @@ func (e *Engine) finishDeploy(ctx context.Context, h *runlog.Header, req Request
 	if err != nil {
 		return err
 	}
+	if err := e.openFacts(ctx, h.Root, &file.Facts); err != nil {
+		return fmt.Errorf("reading the parameters of run %s: %w", h.RunID, err)
+	}
+	v := &veil{e: e, s: req.Stacks[0], t: t, f: file.Facts, masked: l.masked}
+	t, kept := v.published()
+	h.Diagnostics = append(h.Diagnostics, kept.InStack(h.Stack.Name)...)
 	in := diff.Input{Record: l.record, Template: t, Conditions: file.Facts.Conditions, Scope: file.Facts.scope(t)}
 	in.Dependencies = template.Dependencies(t, file.Facts.Conditions)
 	outputs, warnings := diff.Carry(in, diff.EvaluateOutputs(in))
@@ -293,69 +372,39 @@ func sameImports(rec *state.Record, f facts) bool {
 
 // finishFailure keeps what a failed deploy has left, with the journal that tells how to undo it.
 func (e *Engine) finishFailure(ctx context.Context, h *runlog.Header, file planFile, ops map[string]runlog.Op, l *ledger, rolledBack bool) error {
-	if !rolledBack {
-		seg, err := segmentOf(*h, file, ops, state.ReasonNoRollback, e.Clock.Now().UnixMilli())
-		if err != nil {
+	reason := state.ReasonNoRollback
+	if rolledBack {
+		clean, err := e.undone(ctx, h, ops)
+		if err != nil || !clean {
 			return err
 		}
-		if len(seg.Operations)+len(seg.FailedOperations) == 0 {
-			return nil
-		}
-		return e.appendSegment(ctx, *h, seg)
+		reason = state.ReasonRollbackClean
 	}
-	clean := true
-	for id, op := range ops {
-		if strings.HasSuffix(id, plan.UndoSuffix) && op.Status != runlog.OpSucceeded {
-			clean = false
-			h.Diagnostics = append(h.Diagnostics, diag.Diagnostic{
-				Severity: diag.Warning, Stack: h.Stack.Name, LogicalID: op.LogicalID,
-				Summary: "the rollback could not undo what was done to " + op.LogicalID,
-			})
-		}
-	}
-	if !clean {
-		return nil
-	}
-	if err := e.dropSegment(ctx, *h); err != nil {
-		return err
-	}
-	// A first deploy that was undone altogether leaves no record.
-	if file.Initial && len(l.record.Resources) == 0 && l.stands != nil && len(l.cleanup) == 0 {
-		if err := e.States.Delete(ctx, h.Stack.Name, h.Stack.Region, l.stateETag); err != nil {
-			return err
-		}
-		return e.States.DeleteSidecar(ctx, h.Stack.Name, h.Stack.Region)
-	}
-	return nil
-}
-
-// dropSegment removes this run's segment from the rollback journal: everything in it has been undone.
-func (e *Engine) dropSegment(ctx context.Context, h runlog.Header) error {
-	journal, etag, err := e.States.LoadJournal(ctx, h.Stack.Name, h.Stack.Region)
-	if state.IsNotFound(err) {
-		return nil
-	}
+	seg, err := e.segment(ctx, *h, file, ops, reason)
 	if err != nil {
 		return err
 	}
-	kept := journal.Segments[:0]
-	for _, seg := range journal.Segments {
-		if seg.RunID != h.RunID {
-			kept = append(kept, seg)
-		}
+	if rolledBack {
+		// What was done has been undone; what failed is kept, as cdkd keeps it (reference §0.9).
+		seg.Operations = []state.CompletedOperation{}
 	}
-	if journal.Segments = kept; len(kept) == 0 {
-		return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, etag)
+	if rolledBack && file.Initial && empty(l) {
+		// A first deploy that was undone altogether leaves nothing.
+		return e.forget(ctx, h, l)
 	}
-	_, err = e.States.ReplaceJournal(ctx, journal, etag)
-	return err
-}
-
-// finishDestroy removes the files of a stack of which nothing is left.
-func (e *Engine) finishDestroy(ctx context.Context, h *runlog.Header, req Request, l *ledger) error {
-	if len(l.record.Resources) > 0 || len(l.cleanup) > 0 {
+	if len(seg.Operations)+len(seg.FailedOperations) == 0 {
 		return nil
 	}
+	return e.States.AppendSegment(ctx, h.Stack.Name, h.Stack.Region, seg)
+}
+
+// empty reports whether nothing of a stack is left, in AWS or as something to be remembered.
+func empty(l *ledger) bool {
+	return len(l.record.Resources) == 0 && len(l.cleanup) == 0 && len(l.record.Orphans) == 0
+}
+
+// forget removes the files of a stack of which nothing is left.
+func (e *Engine) forget(ctx context.Context, h *runlog.Header, l *ledger) error {
 	if l.stands != nil {
 		if err := e.States.Delete(ctx, h.Stack.Name, h.Stack.Region, l.stateETag); err != nil {
 			return err
@@ -364,7 +413,46 @@ func (e *Engine) finishDestroy(ctx context.Context, h *runlog.Header, req Reques
 	if err := e.States.DeleteSidecar(ctx, h.Stack.Name, h.Stack.Region); err != nil {
 		return err
 	}
-	if err := e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, ""); err != nil {
+	return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, "")
+}
+
+// undone reports whether a rollback has undone everything, and warns of what it has not.
+func (e *Engine) undone(ctx context.Context, h *runlog.Header, ops map[string]runlog.Op) (bool, error) {
+	var undo plan.Plan
+	if err := getJSON(ctx, e.Objects, rollbackPlanKey(h.RunID), &undo); err != nil {
+		return false, err
+	}
+	clean := len(undo.Irreversible) == 0
+	for _, planned := range undo.Operations {
+		if ops[planned.ID].Status != runlog.OpSucceeded {
+			clean = false
+			h.Diagnostics = append(h.Diagnostics, diag.Diagnostic{
+				Severity: diag.Warning, Stack: h.Stack.Name, LogicalID: planned.LogicalID,
+				Summary: "the rollback could not undo what was done to " + planned.LogicalID,
+			})
+		}
+	}
+	return clean, nil
+}
+
+// warnLeftovers tells what still stands in AWS and waits for the next run to remove it.
+func warnLeftovers(h *runlog.Header, l *ledger) {
+	for _, old := range l.cleanup {
+		h.Diagnostics = append(h.Diagnostics, diag.Diagnostic{
+			Severity: diag.Warning, Stack: h.Stack.Name, LogicalID: old.LogicalID,
+			Summary: fmt.Sprintf("%s %s still exists", old.Resource.ResourceType, old.Resource.PhysicalID),
+			Detail:  "it was replaced, or left behind by a creation that failed, and could not be removed",
+			Next:    "The next deploy or destroy of the stack removes it.",
+		})
+	}
+}
+
+// finishDestroy removes the files of a stack of which nothing is left.
+func (e *Engine) finishDestroy(ctx context.Context, h *runlog.Header, req Request, l *ledger) error {
+	if len(l.record.Resources) > 0 || len(l.cleanup) > 0 {
+		return nil
+	}
+	if err := e.forget(ctx, h, l); err != nil {
 		return err
 	}
 	if err := e.States.UpdateExports(ctx, req.Region, h.Stack.Name, h.Stack.Region, nil); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/plan"
@@ -19,13 +20,13 @@ func (t *turn) decideDeployment(ctx context.Context) (Step, error) {
 	if err := t.strike(ctx, byID); err != nil {
 		return Step{}, err
 	}
-	started, err := t.followStacks(ctx, byID)
+	again, err := t.followStacks(ctx, byID)
 	if err != nil {
 		return Step{}, err
 	}
 	var wave plan.Wave
 	for {
-		wave = plan.Next(t.current(), t.states(), plan.Options{Concurrency: t.req.Options.Concurrency, Now: t.e.Clock.Now()})
+		wave = plan.Next(t.current(), t.states(), plan.Options{Concurrency: t.req.Options.Concurrency, Now: t.now()})
 		if len(wave.Skip) == 0 {
 			break
 		}
@@ -36,38 +37,46 @@ func (t *turn) decideDeployment(ctx context.Context) (Step, error) {
 	if wave.Done {
 		return Step{Kind: StepDone}, nil
 	}
-	step := Step{Kind: StepWave, Wave: t.n, Slice: int(longSlice.Seconds())}
+	var items []Item
 	inputs := map[string]operationInput{}
-	for _, id := range append(wave.Start, started...) {
+	for _, id := range slices.Concat(wave.Start, wave.Poll) {
 		planned := byID[id]
 		it := item(planned)
-		if planned.Kind == plan.KindStack {
-			if err := t.startStack(ctx, planned, &it); err != nil {
-				return Step{}, err
-			}
-		} else {
+		switch {
+		case planned.Kind != plan.KindStack:
 			env, in := t.environmentOf(planned), t.about()
 			in.Operation, in.Attempt = planned, t.attempt(id)
 			in.Account, in.Region, in.Stack = env.Account, env.Region, env.Name
 			inputs[id] = in
+		case slices.Contains(wave.Poll, id) && !again[id]:
+			continue
+		default:
+			if err := t.startStack(ctx, planned, &it); err != nil {
+				return Step{}, err
+			}
 		}
-		step.Items = append(step.Items, it)
+		items = append(items, it)
 	}
-	if len(step.Items) == 0 {
-		return t.waitStep(wave.Wait), nil
+	if len(items) > 0 {
+		if items, err = t.writeWave(ctx, inputs, items); err != nil {
+			return Step{}, err
+		}
 	}
-	if err := t.writeWave(ctx, inputs); err != nil {
-		return Step{}, err
+	switch {
+	case len(items) > 0:
+		return Step{Kind: StepWave, Wave: t.n, Slice: int(longSlice.Seconds()), Items: items}, nil
+	case t.followed > 0:
+		return t.waitForStacks(), nil
 	}
-	return step, nil
+	return t.waitFor(wave.Wait), nil
 }
 
 // startStack records that a stack's run is being started, and names its execution. The start itself is the
 // state machine's, by name: a repeat is the same execution.
 func (t *turn) startStack(ctx context.Context, planned plan.Operation, it *Item) error {
-	child, err := t.e.Log.Header(ctx, planned.ChildRun)
+	child, err := t.header(ctx, planned.ChildRun)
 	if err != nil {
-		return fmt.Errorf("reading the header of run %s: %w", planned.ChildRun, err)
+		return err
 	}
 	it.ChildRun, it.Execution = child.RunID, executionOf(child)
 	if _, known := t.ops[planned.ID]; known {
@@ -86,28 +95,28 @@ func (t *turn) startStack(ctx context.Context, planned plan.Operation, it *Item)
 
 // followStacks reads the headers of the stack runs in flight and records the ones that have ended. It returns
 // the operations whose execution has to be started again: the start was lost.
-func (t *turn) followStacks(ctx context.Context, byID map[string]plan.Operation) ([]string, error) {
-	var again []string
+func (t *turn) followStacks(ctx context.Context, byID map[string]plan.Operation) (again map[string]bool, err error) {
+	again = map[string]bool{}
 	for _, planned := range t.current().Operations {
 		op, ok := t.ops[planned.ID]
 		if !ok || planned.Kind != plan.KindStack || op.Status.Ended() {
 			continue
 		}
-		child, err := t.e.Log.Header(ctx, planned.ChildRun)
+		child, err := t.header(ctx, planned.ChildRun)
 		if err != nil {
-			return nil, fmt.Errorf("reading the header of run %s: %w", planned.ChildRun, err)
+			return nil, err
 		}
 		if child.Status != runlog.StatusClosed {
-			lost, err := t.nurse(ctx, child)
+			lost, err := t.nurse(ctx, planned.ID, child)
 			if err != nil {
 				return nil, err
 			}
 			if lost {
-				again = append(again, planned.ID)
+				again[planned.ID] = true
 				continue
 			}
-			if child, err = t.e.Log.Header(ctx, planned.ChildRun); err != nil {
-				return nil, fmt.Errorf("reading the header of run %s: %w", planned.ChildRun, err)
+			if child, err = t.header(ctx, planned.ChildRun); err != nil {
+				return nil, err
 			}
 		}
 		if child.Status == runlog.StatusClosed {
@@ -116,15 +125,28 @@ func (t *turn) followStacks(ctx context.Context, byID map[string]plan.Operation)
 			}
 			continue
 		}
-		op.NotBefore = t.e.Clock.Now().Add(time.Hour) // it is polled here, not by an item
+		t.followed++
+		op.NotBefore = t.now().Add(time.Hour) // it is polled here, not by an item
 		t.ops[planned.ID] = op
 	}
 	return again, nil
 }
 
+func (t *turn) header(ctx context.Context, runID string) (runlog.Header, error) {
+	h, err := t.e.Log.Header(ctx, runID)
+	if err != nil {
+		return h, fmt.Errorf("reading the header of run %s: %w", runID, err)
+	}
+	return h, nil
+}
+
+// startGrace is how long a started execution may be unknown: what Step Functions says of executions is eventually
+// consistent (https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html).
+const startGrace = time.Minute
+
 // nurse looks after a stack's run that has not closed. It reports whether its execution must be started
-// again; a run whose execution has died is settled.
-func (t *turn) nurse(ctx context.Context, child runlog.Header) (bool, error) {
+// again; a run whose execution has died, or cannot be started, is settled.
+func (t *turn) nurse(ctx context.Context, opID string, child runlog.Header) (lost bool, err error) {
 	running, err := t.e.Executions.Running(ctx, executionOf(child))
 	if err != nil {
 		return false, fmt.Errorf("asking for the execution of run %s: %w", child.RunID, err)
@@ -133,12 +155,19 @@ func (t *turn) nurse(ctx context.Context, child runlog.Header) (bool, error) {
 		return false, nil
 	}
 	// The execution may have closed the run between the two looks.
-	now, err := t.e.Log.Header(ctx, child.RunID)
+	now, err := t.header(ctx, child.RunID)
 	if err != nil || now.Status == runlog.StatusClosed {
 		return false, err
 	}
-	if now.Status == runlog.StatusNew && t.prev.Idle < maxStrikes {
-		return true, nil
+	if now.Status == runlog.StatusNew {
+		n := t.prev.Strikes[opID] + 1
+		t.rec.Strikes[opID] = n
+		if n < maxStrikes {
+			return true, nil
+		}
+		if t.e.Clock.Now().Sub(t.ops[opID].StartedAt) < startGrace {
+			return false, nil
+		}
 	}
 	_, err = t.e.Settle(ctx, child.RunID)
 	return false, err
@@ -158,11 +187,9 @@ func (t *turn) endStack(ctx context.Context, op runlog.Op, child runlog.Header) 
 	if err := t.put(ctx, op); err != nil {
 		return err
 	}
-	about := t.about()
-	about.Stack, about.Region = child.Stack.Name, child.Stack.Region
 	ev := runlog.Event{
 		ID:   runlog.EventID(t.n, op.OpID, runlog.StackFinished, 0),
-		Type: runlog.StackFinished, RunID: t.h.RunID, Root: t.h.Root,
+		Type: runlog.StackFinished, RunID: t.h.RunID, Root: t.h.Root, Command: t.h.Command, Wave: t.n,
 		Stack: child.Stack.Name, Region: child.Stack.Region, LogicalID: op.LogicalID,
 		ResourceType: "stack", Action: op.Action, ChildRun: child.RunID,
 		Result: child.Result, Counts: &child.Counts, Failure: child.Failure,
@@ -197,20 +224,33 @@ func (e *Engine) openDeployment(ctx context.Context, h runlog.Header, req Reques
 	if h.Command == runlog.CommandPlan {
 		return e.openPlan(ctx, h, req)
 	}
-	if h.Command == runlog.CommandDeploy {
-		if _, diags := e.planAll(ctx, req); diags.HasErrors() {
+	order := req
+	// Every stack is looked at before any of them is touched: also a destroy meets damaged records first.
+	_, diags, err := e.planAll(ctx, req)
+	if err != nil {
+		return Step{}, err
+	}
+	if diags.HasErrors() {
+		return e.refuse(ctx, h, diags)
+	}
+	if h.Command == runlog.CommandDestroy {
+		diags, err := e.checkDestroy(ctx, req)
+		if err != nil {
+			return Step{}, err
+		}
+		if diags.HasErrors() {
 			return e.refuse(ctx, h, diags)
 		}
-	}
-	if diags := e.checkDestroy(ctx, req); diags.HasErrors() {
-		return e.refuse(ctx, h, diags)
+		if order.Stacks, err = e.importersFirst(ctx, req.Stacks); err != nil {
+			return Step{}, err
+		}
 	}
 	children := map[string]string{}
 	for _, s := range req.Stacks {
 		id := childRunID(h.RunID, s.Name, s.StackRef)
 		children[stackKey(s.StackRef)] = id
 		child := req
-		child.RunID, child.Stacks, child.Assets = id, []StackRequest{s}, nil
+		child.RunID, child.Root, child.Stacks, child.Assets = id, h.Root, []StackRequest{s}, nil
 		if err := putOnce(ctx, e.Objects, requestKey(id), &child); err != nil {
 			return Step{}, err
 		}
@@ -224,11 +264,11 @@ func (e *Engine) openDeployment(ctx context.Context, h runlog.Header, req Reques
 			return Step{}, fmt.Errorf("creating the run of stack %s: %w", s.Name, err)
 		}
 	}
-	file := planFile{Version: planVersion, Plan: deploymentPlan(req, h.Command, children)}
+	file := planFile{Version: planVersion, Plan: deploymentPlan(order, h.Command, children)}
 	if err := putOnce(ctx, e.Objects, planKey(h.RunID), &file); err != nil {
 		return Step{}, err
 	}
-	return e.opened(ctx, h, len(file.Plan.Operations))
+	return e.opened(ctx, h, file)
 }
 
 // deploymentPlan builds the operations of a deployment.

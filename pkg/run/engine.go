@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
@@ -17,10 +19,11 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/secret"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
-// Engine is everything the functions need. All members but Logger must be set.
+// Engine is everything the functions need. All members but Logger, Vault, Secrets and History must be set.
 type Engine struct {
 	Objects   objectstore.Store
 	Log       runlog.Store
@@ -34,6 +37,23 @@ type Engine struct {
 	// Holder names this process in leases.
 	Holder string
 	Logger *slog.Logger
+	// Vault keeps NoEcho values for the length of a run. Without it a stack that has some is refused.
+	Vault *secret.Vault
+	// Secrets resolves dynamic references. Without it an operation that needs one fails.
+	Secrets secret.Source
+	// History is the number of history events after which a run goes on in a successor execution. 0 means
+	// what the quota of Step Functions allows.
+	History int
+
+	// resolvers are the secret.Resolver of each root run that this process works on.
+	resolvers sync.Map
+}
+
+func (e *Engine) historyBudget() int {
+	if e.History > 0 {
+		return e.History
+	}
+	return defaultHistory
 }
 
 // Providers chooses the provider of a resource type; *provider.Registry is one.
@@ -109,13 +129,19 @@ func ExecutionName(subject string, command runlog.Command, runID string) string 
 	return safe + tail
 }
 
-// executionOf is the name of the first execution of a run.
-func executionOf(h runlog.Header) string {
-	subject := h.Stack.Name
+// executionOf is the name of the first execution of a run. It lasts as long as its successors do.
+func executionOf(h runlog.Header) string { return ExecutionName(subjectOf(h), h.Command, h.RunID) }
+
+// successorOf is the name of the execution in which a run goes on after a decision.
+func successorOf(h runlog.Header, decision int) string {
+	return ExecutionName(subjectOf(h)+"-"+strconv.Itoa(decision), h.Command, h.RunID)
+}
+
+func subjectOf(h runlog.Header) string {
 	if h.Kind == runlog.KindDeployment {
-		subject = "deployment"
+		return "deployment"
 	}
-	return ExecutionName(subject, h.Command, h.RunID)
+	return h.Stack.Name
 }
 
 func (e *Engine) logger() *slog.Logger {

@@ -16,6 +16,7 @@ import (
 // every later step of the run resolves against the same facts.
 type facts struct {
 	Parameters map[string]any   `json:"parameters,omitempty"`
+	NoEcho     noEcho           `json:"noEcho,omitzero"`
 	Conditions map[string]bool  `json:"conditions,omitempty"`
 	Pseudo     intrinsic.Pseudo `json:"pseudo"`
 	// Imports are the values of exports that the template imports; ImportedFrom names their producers.
@@ -26,6 +27,10 @@ type facts struct {
 	OutputsFrom  []state.OutputRead  `json:"outputsFrom,omitempty"`
 	Zones        map[string][]string `json:"zones,omitempty"`
 
+	// clear are the bound values of the NoEcho parameters; given the texts of the others, as they were given.
+	clear map[string]any
+	given map[string]string
+
 	// pendingImports and pendingOutputs are known after another stack of the same deployment has run. They
 	// only exist while a plan is shown.
 	pendingImports map[string]bool
@@ -35,7 +40,7 @@ type facts struct {
 // scope builds the resolver's scope, without resources.
 func (f facts) scope(t *template.Template) *intrinsic.Scope {
 	return &intrinsic.Scope{
-		Template: t, Parameters: f.Parameters, Conditions: f.Conditions, Pseudo: f.Pseudo,
+		Template: t, Parameters: f.values(), Conditions: f.Conditions, Pseudo: f.Pseudo,
 		Imports: f.Imports, PendingImports: f.pendingImports,
 		StackOutputs: f.StackOutputs, PendingStackOutputs: f.pendingOutputs,
 		Zones: f.Zones, Schema: schema.Lookup,
@@ -59,36 +64,41 @@ func newPublished() *published {
 	}
 }
 
-// gather fetches the facts of one stack.
-func (e *Engine) gather(ctx context.Context, req Request, s StackRequest, t *template.Template, earlier *published) (facts, diag.Diagnostics) {
-	f := facts{Pseudo: intrinsic.PseudoFor(s.Account, s.Region, s.Name)}
+// gather fetches the facts of one stack. l holds what is deployed of it. An error is a failure of a
+// store.
+func (e *Engine) gather(ctx context.Context, req Request, s StackRequest, t *template.Template, l *ledger, earlier *published) (facts, diag.Diagnostics, error) {
+	f := facts{Pseudo: pseudoOf(s, l.stands)}
+	params, err := e.parameters(ctx, req.root(), s, t, l.generation)
+	if err != nil {
+		diags, err := refusal(err)
+		return f, diags, err
+	}
 	ssm := map[string]any{}
-	for _, name := range template.SSMParameters(t, s.Parameters) {
+	for _, name := range params.needed() {
 		v, err := e.Facts.SSMParameter(ctx, s.Account, s.Region, name)
 		if err != nil {
 			return f, diag.Diagnostics{{
 				Severity: diag.Error, Stack: s.Name, Path: "Parameters",
 				Summary: fmt.Sprintf("SSM parameter %s can't be read", name), Detail: err.Error(),
 				Next: "Create the parameter, or give the template parameter another value.",
-			}}
+			}}, nil
 		}
 		ssm[template.SSMFact(name)] = v
 	}
-	params, diags := t.BindParameters(s.Parameters, ssm)
+	diags, err := params.bind(ctx, &f, ssm)
+	if err != nil {
+		if diags, err := refusal(err); err == nil {
+			return f, diags, nil
+		}
+		return f, nil, err
+	}
 	if diags.HasErrors() {
-		return f, diags
+		return f, diags, nil
 	}
-	f.Parameters = params
-	conditions, more := intrinsic.EvaluateConditions(t, params, f.Pseudo)
-	if diags = append(diags, more...); diags.HasErrors() {
-		return f, diags
-	}
-	f.Conditions = conditions
-	diags = append(diags, intrinsic.CheckRules(t, params, f.Pseudo, ssm)...)
 
 	needs, more := intrinsic.Needed(f.scope(t))
 	if diags = append(diags, more...); diags.HasErrors() {
-		return f, diags
+		return f, diags, nil
 	}
 	f.Zones = map[string][]string{}
 	for _, region := range needs.Zones {
@@ -96,18 +106,40 @@ func (e *Engine) gather(ctx context.Context, req Request, s StackRequest, t *tem
 		if err != nil {
 			return f, append(diags, diag.Diagnostic{
 				Severity: diag.Error, Stack: s.Name, Summary: "the availability zones of " + region + " can't be read", Detail: err.Error(),
-			})
+			}), nil
 		}
 		f.Zones[region] = zones
 	}
-	diags = append(diags, e.fetchImports(ctx, req, s, needs.Imports, earlier, &f)...)
-	diags = append(diags, e.fetchOutputs(ctx, s, needs.StackOutputs, earlier, &f)...)
-	return f, diags
+	if more, err = e.fetchImports(ctx, req, s, needs.Imports, earlier, &f); err != nil {
+		return f, nil, err
+	}
+	diags = append(diags, more...)
+	if more, err = e.fetchOutputs(ctx, s, needs.StackOutputs, earlier, &f); err != nil {
+		return f, nil, err
+	}
+	diags = append(diags, more...)
+	diags = append(diags, readsSecret(s, f)...)
+	return f, diags, nil
+}
+
+// pseudoOf gives the pseudo parameters of a stack: one that cdkd has deployed keeps the stack id that its names
+// were made from.
+func pseudoOf(s StackRequest, rec *state.Record) intrinsic.Pseudo {
+	p := intrinsic.PseudoFor(s.Account, s.Region, s.Name)
+	if rec == nil {
+		return p
+	}
+	recorded := make([]any, 0, len(rec.Resources)+1)
+	recorded = append(recorded, rec.Outputs)
+	for _, r := range rec.Resources {
+		recorded = append(recorded, r.Properties, r.PhysicalID)
+	}
+	return p.WithRecordedStackID(recorded...)
 }
 
 // fetchImports finds the values of imported exports: first what this deployment is about to publish, then
 // the exports index.
-func (e *Engine) fetchImports(ctx context.Context, req Request, s StackRequest, names []string, earlier *published, f *facts) diag.Diagnostics {
+func (e *Engine) fetchImports(ctx context.Context, req Request, s StackRequest, names []string, earlier *published, f *facts) (diag.Diagnostics, error) {
 	var diags diag.Diagnostics
 	f.Imports, f.pendingImports = map[string]any{}, map[string]bool{}
 	for _, name := range names {
@@ -132,18 +164,23 @@ func (e *Engine) fetchImports(ctx context.Context, req Request, s StackRequest, 
 			continue
 		}
 		if err != nil {
-			return append(diags, diag.From(fmt.Errorf("looking up the export %s: %w", name, err))...)
+			more, err := refusal(fmt.Errorf("looking up the export %s: %w", name, err))
+			if err != nil {
+				return nil, err
+			}
+			diags = append(diags, more.InStack(s.Name)...)
+			continue
 		}
 		f.Imports[name] = found.Value
 		f.ImportedFrom = append(f.ImportedFrom, state.Import{
 			SourceStack: found.ProducerStack, SourceRegion: found.ProducerRegion, ExportName: name,
 		})
 	}
-	return diags
+	return diags, nil
 }
 
 // fetchOutputs finds the values of Fn::GetStackOutput in the records of their stacks.
-func (e *Engine) fetchOutputs(ctx context.Context, s StackRequest, wanted []intrinsic.StackOutput, earlier *published, f *facts) diag.Diagnostics {
+func (e *Engine) fetchOutputs(ctx context.Context, s StackRequest, wanted []intrinsic.StackOutput, earlier *published, f *facts) (diag.Diagnostics, error) {
 	var diags diag.Diagnostics
 	f.StackOutputs, f.pendingOutputs = map[string]any{}, map[string]bool{}
 	for _, o := range wanted {
@@ -171,7 +208,12 @@ func (e *Engine) fetchOutputs(ctx context.Context, s StackRequest, wanted []intr
 		}
 		rec, _, err := e.States.Load(ctx, o.Stack, o.Region)
 		if err != nil && !state.IsNotFound(err) {
-			return append(diags, diag.From(err)...)
+			more, err := refusal(err)
+			if err != nil {
+				return nil, err
+			}
+			diags = append(diags, more.InStack(s.Name)...)
+			continue
 		}
 		v, ok := any(nil), false
 		if rec != nil {
@@ -184,5 +226,5 @@ func (e *Engine) fetchOutputs(ctx context.Context, s StackRequest, wanted []intr
 		f.StackOutputs[key] = v
 		f.OutputsFrom = append(f.OutputsFrom, state.OutputRead{SourceStack: o.Stack, SourceRegion: o.Region, OutputName: o.Output})
 	}
-	return diags
+	return diags, nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/plan"
-	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
@@ -38,6 +37,9 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 		return l.foldDelete(op, before, ops[planned.Undoes])
 	default:
 		l.foldWrite(op, planned, before, after)
+		if op.Action != string(plan.ActionRecord) && planned.Action != plan.ActionRecord && op.Reason != reasonUnchanged && isSame(l.record.Resources[op.LogicalID], after) {
+			l.mask(op.LogicalID, op.Masked)
+		}
 	}
 	return nil
 }
@@ -47,11 +49,15 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 func (l *ledger) foldDelete(op runlog.Op, before *state.Resource, undone runlog.Op) error {
 	id := op.LogicalID
 	current := l.record.Resources[id]
-	if current == nil || before == nil || current.PhysicalID != before.PhysicalID {
+	if !isSame(current, before) {
 		return nil
 	}
 	delete(l.record.Resources, id)
 	l.changed = true
+	l.mask(id, nil)
+	if undone.Action == string(plan.ActionCreate) && op.Action == string(plan.ActionForget) {
+		l.addOrphan(id, current, op.FinishedAt.UnixMilli())
+	}
 	if undone.Action != string(plan.ActionReplace) || undone.Stage == stageDeleted {
 		return nil
 	}
@@ -66,43 +72,85 @@ func (l *ledger) foldDelete(op runlog.Op, before *state.Resource, undone runlog.
 	return nil
 }
 
+// addOrphan notes a resource that a rollback leaves standing under its DeletionPolicy, so that a later deploy can
+// take it back instead of colliding with its name.
+func (l *ledger) addOrphan(id string, r *state.Resource, at int64) {
+	orphans := slices.DeleteFunc(slices.Clone(l.record.Orphans), func(o state.Orphan) bool { return o.LogicalID == id })
+	l.record.Orphans = append(orphans, state.Orphan{LogicalID: id, OrphanedAt: at, Resource: r})
+}
+
 // foldWrite puts the record after a create, update or replacement in place.
 func (l *ledger) foldWrite(op runlog.Op, planned plan.Operation, before, after *state.Resource) {
 	id := op.LogicalID
 	current := l.record.Resources[id]
+	old := before
 	switch {
 	case after == nil || sameResource(current, after):
 		return
 	case sameResource(current, before):
-	case current != nil && current.PhysicalID != after.PhysicalID:
+	case current == nil && op.Stage == stageDeleted:
+		// An earlier attempt has deleted the old half, which has been folded.
+	case current != nil && !isSame(current, after) && !isSame(current, before):
 		// Another tool has put another resource there. Ours is kept as something to be deleted.
 		l.conflicts = append(l.conflicts, id)
 		l.addOld(id, after)
 		return
 	default:
 		l.conflicts = append(l.conflicts, id)
+		if isSame(current, before) {
+			old = current
+		}
 	}
-	if planned.Action == plan.ActionReplace && before != nil && !planned.Retain && !planned.DeleteFirst && before.PhysicalID != after.PhysicalID {
-		l.addOld(id, before)
+	if old != nil && !isSame(old, after) && leavesOld(planned, op, after) {
+		l.addOld(id, old)
 	}
 	l.record.Resources[id] = after
 	l.changed = true
 }
 
+// leavesOld reports whether an operation that has led to another resource leaves the one before it to be cleaned
+// up. An update does so where the service has chosen to replace, as the handler of a custom resource can
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requesttypes-update.html).
+func leavesOld(planned plan.Operation, op runlog.Op, after *state.Resource) bool {
+	switch plan.Action(op.Action) {
+	case plan.ActionReplace:
+		return !planned.Retain && op.Stage != stageDeleted
+	case plan.ActionUpdate:
+		return after.UpdateReplacePolicy != "Retain"
+	}
+	return false
+}
+
 // foldFailure keeps what a failed create could not remove, and drops the old half that had to go before it.
 func (l *ledger) foldFailure(op runlog.Op) error {
-	if op.Stage == stageDeleted && l.record.Resources[op.LogicalID] != nil {
-		delete(l.record.Resources, op.LogicalID)
-		l.changed = true
+	if op.Stage == stageDeleted {
+		before, err := decodeResource(op.Before)
+		if err != nil {
+			return fmt.Errorf("folding %s: %w", op.OpID, err)
+		}
+		if isSame(l.record.Resources[op.LogicalID], before) {
+			delete(l.record.Resources, op.LogicalID)
+			l.changed = true
+		}
 	}
 	if op.PhysicalID == "" || (op.Action != string(plan.ActionCreate) && op.Action != string(plan.ActionReplace)) {
 		return nil
 	}
-	l.addOld(op.LogicalID, &state.Resource{
-		PhysicalID: op.PhysicalID, ResourceType: op.Type,
-		Properties: map[string]any{}, ProvisionedBy: string(provider.RouteCloudControl),
-	})
+	remnant, err := decodeResource(op.After)
+	if err != nil {
+		return fmt.Errorf("folding %s: %w", op.OpID, err)
+	}
+	if remnant == nil {
+		// The attempt was given up, and all that is known is what it was making.
+		remnant = &state.Resource{PhysicalID: op.PhysicalID, ResourceType: op.Type, Properties: map[string]any{}}
+	}
+	l.addOld(op.LogicalID, remnant)
 	return nil
+}
+
+// isSame reports whether two records are of one resource in AWS.
+func isSame(a, b *state.Resource) bool {
+	return a != nil && b != nil && a.PhysicalID == b.PhysicalID && a.ResourceType == b.ResourceType
 }
 
 func (l *ledger) addOld(id string, r *state.Resource) {
@@ -121,7 +169,7 @@ func (l *ledger) dropOld(r *state.Resource) {
 	}
 	n := len(l.cleanup)
 	l.cleanup = slices.DeleteFunc(l.cleanup, func(old state.OldHalf) bool {
-		return old.Resource.PhysicalID == r.PhysicalID && old.Resource.ResourceType == r.ResourceType
+		return isSame(old.Resource, r)
 	})
 	l.cleanupChanged = l.cleanupChanged || len(l.cleanup) != n
 }

@@ -33,7 +33,7 @@ func (s *stackTurn) endInline(ctx context.Context, planned plan.Operation) (bool
 	if planned.Action == plan.ActionForget {
 		return true, s.end(ctx, planned, "", current, nil)
 	}
-	in, err := s.input(planned)
+	in, err := s.input(ctx, planned)
 	if err != nil {
 		return true, s.refuse(ctx, planned, err)
 	}

@@ -22,6 +22,10 @@ type ledger struct {
 	sidecar     *state.Sidecar
 	sidecarETag string
 	cleanup     []state.OldHalf
+	// generation is what the sidecar knows of the record as it was loaded, nil when nothing; masked its digests of
+	// what the record holds as "***", kept up to date.
+	generation *state.Generation
+	masked     map[string]string
 	// changed: the record differs from what stands; cleanupChanged: the old halves do.
 	changed, cleanupChanged bool
 	// conflicts names the resources whose record somebody else has changed meanwhile.
@@ -47,6 +51,14 @@ func (e *Engine) loadLedger(ctx context.Context, ref runlog.StackRef) (*ledger, 
 		return nil, err
 	default:
 		l.sidecar, l.sidecarETag = sidecar, etag
+	}
+	standing, err := state.Digest(l.stands)
+	if err != nil {
+		return nil, err
+	}
+	l.masked = map[string]string{}
+	if l.generation = l.sidecar.For(standing); l.generation != nil {
+		maps.Copy(l.masked, l.generation.Masked)
 	}
 	l.cleanup = l.sidecar.Pending(l.stands)
 	l.record = copyRecord(l.stands, ref)
@@ -78,7 +90,7 @@ func (e *Engine) saveLedger(ctx context.Context, l *ledger, runID string, gen st
 			l.sidecar.Cleanup[i].Since = e.Clock.Now().UnixMilli()
 		}
 	}
-	gen.RunID = runID
+	gen.RunID, gen.Masked = runID, l.masked
 	switch {
 	case l.changed:
 		was, err := state.Digest(l.stands)
@@ -96,7 +108,10 @@ func (e *Engine) saveLedger(ctx context.Context, l *ledger, runID string, gen st
 		l.stateETag = saved.StateETag
 		l.stands = l.record
 		l.record = copyRecord(l.stands, runlog.StackRef{})
-	case l.cleanupChanged:
+	case l.cleanupChanged || l.describesAnew(gen):
+		if err := l.describe(gen); err != nil {
+			return err
+		}
 		etag, err := e.States.SaveSidecar(ctx, l.sidecar, l.sidecarETag)
 		if err != nil {
 			return err
@@ -105,6 +120,43 @@ func (e *Engine) saveLedger(ctx context.Context, l *ledger, runID string, gen st
 	}
 	l.changed, l.cleanupChanged = false, false
 	return nil
+}
+
+// describesAnew reports whether a generation says something else of the standing record than the sidecar does.
+func (l *ledger) describesAnew(gen state.Generation) bool {
+	if l.stands == nil {
+		return false
+	}
+	was := state.Generation{}
+	if l.generation != nil {
+		was = *l.generation
+	}
+	return !maps.Equal(was.Parameters, gen.Parameters) || !maps.Equal(was.NoEcho, gen.NoEcho) || !maps.Equal(was.Masked, gen.Masked)
+}
+
+// describe puts a generation of the standing record into the sidecar, where the record itself does not change.
+func (l *ledger) describe(gen state.Generation) error {
+	if l.stands == nil {
+		return nil
+	}
+	standing, err := state.Digest(l.stands)
+	if err != nil {
+		return err
+	}
+	gen.StateDigest = standing
+	if l.sidecar.Next.StateDigest != standing {
+		l.sidecar.Previous = nil
+	}
+	l.sidecar.Next = gen
+	return nil
+}
+
+// mask puts down the digests of a resource's places, by path, in place of those that it had.
+func (l *ledger) mask(id string, digests map[string]string) {
+	maps.DeleteFunc(l.masked, func(key, _ string) bool { return strings.HasPrefix(key, id+".") })
+	for path, digest := range digests {
+		l.masked[id+"."+path] = digest
+	}
 }
 
 // foldAll folds every ended operation that is not in folded yet, in the order in which they ended, and

@@ -15,18 +15,19 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
 
-// Bounds of the state machine and of retries.
+// Bounds of the state machine.
 const (
-	// maxAttempts is how often an operation is tried before its failure stands.
-	maxAttempts = 5
-	// maxStrikes is how often an operation may be sent to a provisioner that leaves no trace of it.
+	// maxStrikes is how often an operation may be sent to a function that ends without a word about it.
 	maxStrikes = 5
-	// historyBudget is the number of events after which the run goes on in a successor execution; Step
-	// Functions ends an execution at 25,000.
-	historyBudget = 14000
+	// defaultHistory is the number of events after which a run goes on in a successor execution; Step
+	// Functions ends an execution at 25,000
+	// (https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html).
+	defaultHistory = 14000
 	// The slices of a wave: short while other work could be unblocked, long when nothing else can start.
 	shortSlice = 5 * time.Second
 	longSlice  = 5 * time.Minute
+	// maxWait is the longest wait between two looks at operations in flight.
+	maxWait = 5 * time.Minute
 )
 
 // turn is one call of Next.
@@ -41,6 +42,8 @@ type turn struct {
 	rec  decisionRecord
 	// rollback is the plan that undoes this run, once it is rolling back.
 	rollback *plan.Plan
+	// followed counts the stack runs in flight (of a deployment).
+	followed int
 }
 
 // Next folds what the last wave has done and decides what comes now. Decision n is made once: asked again,
@@ -57,13 +60,13 @@ func (e *Engine) Next(ctx context.Context, in PlannerInput) (Step, error) {
 	case !errors.Is(err, objectstore.ErrNotFound):
 		return Step{}, err
 	}
-	switch h.Status {
-	case runlog.StatusClosed:
+	switch {
+	case h.Result != "":
 		return Step{RunID: h.RunID, Kind: StepDone, Decision: in.Decision}, nil
-	case runlog.StatusSettling:
+	case h.Status == runlog.StatusSettling:
 		return Step{}, fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
-	case runlog.StatusNew:
-		return Step{}, &HandlerError{Name: ErrorBadRequest, Err: fmt.Errorf("run %s has not been opened", h.RunID)}
+	case h.Status == runlog.StatusNew:
+		return e.Open(ctx, in) // Open has waited for something, and goes on
 	}
 	if in.Decision != h.Decision+1 {
 		return Step{}, &HandlerError{Name: ErrorBadRequest, Err: fmt.Errorf("run %s is at decision %d, %d was asked for", h.RunID, h.Decision, in.Decision)}
@@ -105,6 +108,9 @@ func (t *turn) load(ctx context.Context) error {
 	}
 	if err := getJSON(ctx, t.e.Objects, planKey(t.h.RunID), &t.file); err != nil {
 		return err
+	}
+	if err := t.e.openFacts(ctx, t.h.Root, &t.file.Facts); err != nil {
+		return fmt.Errorf("reading the parameters of run %s: %w", t.h.RunID, err)
 	}
 	t.prev = decisionRecord{Phase: plan.PhaseForward}
 	if t.n > 1 {
@@ -156,7 +162,7 @@ func (t *turn) states() map[string]plan.OpState {
 		case runlog.OpFailed:
 			s.Status = plan.StatusFailed
 			if retryDue(op) {
-				s.Status, s.NotBefore = plan.StatusRunning, op.FinishedAt.Add(backoff(op.Attempt))
+				s.Status, s.NotBefore = plan.StatusRunning, t.e.retryAt(op)
 			}
 		default:
 			s.Status, s.NotBefore = plan.StatusRunning, op.NotBefore
@@ -165,14 +171,6 @@ func (t *turn) states() map[string]plan.OpState {
 	}
 	return out
 }
-
-// retryDue reports whether a failed operation is to be tried again.
-func retryDue(op runlog.Op) bool {
-	return op.Status == runlog.OpFailed && op.Error != nil && provider.RetryableKind(op.Error.Kind) && op.Attempt < maxAttempts
-}
-
-// backoff is the pause before the next attempt: 1, 2, 4, 8 seconds.
-func backoff(attempt int) time.Duration { return time.Second << min(attempt-1, 3) }
 
 // attempt is the number of the attempt that an operation is at, or is due to begin.
 func (t *turn) attempt(id string) int {
@@ -199,11 +197,11 @@ func (t *turn) put(ctx context.Context, op runlog.Op) error {
 
 // ended builds the record of an operation that the planner ends itself, without a call.
 func (t *turn) ended(planned plan.Operation, status runlog.OpStatus, reason string) runlog.Op {
-	now := t.e.Clock.Now()
+	now, attempt := t.e.Clock.Now(), t.attempt(planned.ID)
 	return runlog.Op{
 		OpID: planned.ID, Kind: string(planned.Kind), Action: string(planned.Action),
-		LogicalID: planned.LogicalID, Type: planned.Type, Attempt: max(t.attempt(planned.ID), 1),
-		Token:  token(t.h.RunID, planned.ID, string(planned.Action), 1),
+		LogicalID: planned.LogicalID, Type: planned.Type, Attempt: attempt,
+		Token:  token(t.h.RunID, planned.ID, string(planned.Action), attempt),
 		Status: status, Reason: reason, StartedAt: now, FinishedAt: now,
 		Version: t.ops[planned.ID].Version,
 	}
@@ -230,52 +228,112 @@ func (t *turn) about() operationInput {
 	}
 }
 
-// strike counts operations that were in the last wave and left no trace: their function could not be
-// invoked, or died before its first write. One that has too many is given up.
+// strike counts the operations of the last wave whose function has not come to its end: it could not be invoked,
+// or died on the way. One that does so time after time is given up: it would keep the run going for ever.
 func (t *turn) strike(ctx context.Context, byID map[string]plan.Operation) error {
 	for _, item := range t.prev.Step.Items {
-		if _, traced := t.ops[item.Op]; traced {
+		op, known := t.ops[item.Op]
+		planned, ok := byID[item.Op]
+		if !ok || planned.Kind == plan.KindStack || known && !t.struck(op) {
 			continue
 		}
 		n := t.prev.Strikes[item.Op] + 1
 		t.rec.Strikes[item.Op] = n
-		planned, ok := byID[item.Op]
-		if n < maxStrikes || !ok {
+		if n < maxStrikes {
 			continue
 		}
-		op := t.ended(planned, runlog.OpFailed, "")
-		op.Error = &runlog.OpError{
-			Kind: provider.KindFailed, Code: "NotInvoked",
-			Message: "the function for this operation ended " + strconv.Itoa(n) + " times without recording anything; see its log",
+		if !known {
+			op = t.ended(planned, runlog.OpFailed, "")
 		}
-		if err := t.put(ctx, op); err != nil {
+		if err := t.giveUp(ctx, op, n, known); err != nil {
 			return err
 		}
-		t.e.tell(ctx, t.h.RunID, t.about(), t.ops[item.Op], runlog.OpFail)
 	}
 	return nil
 }
 
-// waitStep is a decision to wait. Waits grow while nothing ends: 1, 1, 2, 3, 5, 8 … 20 seconds.
-func (t *turn) waitStep(least time.Duration) Step {
-	t.rec.Idle = t.prev.Idle + 1
-	steps := []int{1, 1, 2, 3, 5, 8, 13, 20}
-	seconds := steps[min(t.prev.Idle, len(steps)-1)]
-	if s := int((least + time.Second - 1) / time.Second); s > 0 && s < seconds {
-		seconds = s
+// struck: the last wave has left the operation neither ended nor in the provider's hands.
+func (t *turn) struck(op runlog.Op) bool {
+	return !op.Status.Ended() && (op.Wave < t.n-1 || op.Lease.Holder != "")
+}
+
+// codeNotInvoked marks an operation whose function has never run.
+const codeNotInvoked = "NotInvoked"
+
+// giveUp fails an operation that no function brings to its end.
+func (t *turn) giveUp(ctx context.Context, op runlog.Op, times int, begun bool) error {
+	op.Status, op.FinishedAt, op.Lease = runlog.OpFailed, t.e.Clock.Now(), runlog.Lease{}
+	op.Error = &runlog.OpError{
+		Kind: provider.KindFailed, Code: codeNotInvoked,
+		Message: "the function for this operation ended " + strconv.Itoa(times) + " times without recording anything; see its log",
 	}
+	if begun {
+		op.Error.Code = "Abandoned"
+		op.Error.Message = "the function for this operation died " + strconv.Itoa(times) +
+			" times in the middle of it; see its log, and look in AWS for what it has made"
+	}
+	if err := t.put(ctx, op); err != nil {
+		return err
+	}
+	event := runlog.OpFail
+	if op.Kind == string(plan.KindAsset) {
+		event = runlog.AssetFailed
+	}
+	t.e.tell(ctx, t.h.RunID, t.about(), t.ops[op.OpID], event)
+	return nil
+}
+
+// waitFor is a decision to wait until the next poll or attempt is due. Nothing can happen before: everything in
+// flight is polled by the waves that this decides.
+func (t *turn) waitFor(d time.Duration) Step {
+	seconds := max(1, int((min(d, maxWait)+time.Second-1)/time.Second))
+	t.rec.Until = t.now().Add(time.Duration(seconds) * time.Second)
 	return Step{Kind: StepWait, Seconds: seconds}
+}
+
+// now is the time, and at least the end of the wait that has just been.
+func (t *turn) now() time.Time {
+	if now := t.e.Clock.Now(); now.After(t.prev.Until) {
+		return now
+	}
+	return t.prev.Until
+}
+
+// waitForStacks is a decision to wait for the runs of stacks, which may end at any time: 1, 1, 2, 3, then 5 seconds.
+func (t *turn) waitForStacks() Step {
+	t.rec.Idle = t.prev.Idle + 1
+	steps := []int{1, 1, 2, 3, 5}
+	return Step{Kind: StepWait, Seconds: steps[min(t.prev.Idle, len(steps)-1)]}
+}
+
+// slice is how long the provisioners of a wave may stay: long when nothing but they can unblock what waits. Else
+// they come back soon, so that what ends early is followed up; but the longer nothing has ended, the less often
+// it pays to look. A twentieth of that time costs at most 5 %. A wave of several turns of the Map gets less per
+// item, so that the whole stays well within the time of the lock.
+func (t *turn) slice(items, inFlight, waiting int) time.Duration {
+	turns := (items + plan.MapWidth - 1) / plan.MapWidth
+	most := max(longSlice/time.Duration(max(turns, 1)), shortSlice)
+	if waiting == 0 || items == 1 && inFlight <= 1 {
+		return most
+	}
+	last := t.h.StartedAt
+	for _, op := range t.ops {
+		if op.FinishedAt.After(last) {
+			last = op.FinishedAt
+		}
+	}
+	return min(max(t.e.Clock.Now().Sub(last)/20, shortSlice), most)
 }
 
 // commit writes the decision, once, and moves the header on.
 func (t *turn) commit(ctx context.Context, step Step) (Step, error) {
 	step.RunID, step.Epoch, step.Decision = t.h.RunID, t.h.Epoch, t.n+1
 	t.rec.History += historyOf(step)
-	if t.rec.History > historyBudget && (step.Kind == StepWave || step.Kind == StepWait) {
+	if t.rec.History > t.e.historyBudget() && (step.Kind == StepWave || step.Kind == StepWait) {
 		// The work of this decision is done by the next one, in the successor.
 		step = Step{
 			RunID: t.h.RunID, Kind: StepContinue, Decision: t.n + 1, Epoch: t.h.Epoch,
-			Successor: ExecutionName(t.h.Stack.Name+"-"+strconv.Itoa(t.n), t.h.Command, t.h.RunID),
+			Successor: successorOf(t.h, t.n),
 		}
 		t.rec.History = 0
 	}
@@ -317,17 +375,28 @@ func item(op plan.Operation) Item {
 	return Item{Kind: string(op.Kind), Op: op.ID, LogicalID: op.LogicalID, Type: op.Type, Action: string(op.Action)}
 }
 
-// writeWave stores the inputs of a wave.
-func (t *turn) writeWave(ctx context.Context, inputs map[string]operationInput) error {
+// writeWave stores the inputs of a wave and returns the items that have one. Where a twin was faster its inputs
+// stand, and what is not among them has to wait for the next wave.
+func (t *turn) writeWave(ctx context.Context, inputs map[string]operationInput, items []Item) ([]Item, error) {
 	w := waveInput{Wave: t.n, Operations: make(map[string]json.RawMessage, len(inputs))}
 	for id, in := range inputs {
+		in, err := t.seal(ctx, in)
+		if err != nil {
+			return nil, err
+		}
 		raw, err := marshal(in)
 		if err != nil {
-			return fmt.Errorf("encoding the input of %s: %w", id, err)
+			return nil, fmt.Errorf("encoding the input of %s: %w", id, err)
 		}
 		w.Operations[id] = raw
 	}
-	return putOnce(ctx, t.e.Objects, waveKey(t.h.RunID, t.n), &w)
+	if err := putOnce(ctx, t.e.Objects, waveKey(t.h.RunID, t.n), &w); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(items, func(it Item) bool {
+		_, ok := w.Operations[it.Op]
+		return !ok && it.Kind != string(plan.KindStack)
+	}), nil
 }
 
 func index(p plan.Plan) map[string]plan.Operation {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/plan"
@@ -24,8 +25,10 @@ func decisionKey(runID string, n int) string {
 	return fmt.Sprintf("slipway/runs/%s/decisions/%05d.json", runID, n)
 }
 
+const templatePrefix = "slipway/templates/"
+
 // TemplateKey is the object that holds a template, by its digest.
-func TemplateKey(digest string) string { return "slipway/templates/" + digest + ".json" }
+func TemplateKey(digest string) string { return templatePrefix + digest + ".json" }
 
 // getJSON reads an object into v. Numbers in untyped members stay json.Number.
 func getJSON(ctx context.Context, s objectstore.Store, key string, v any) error {
@@ -94,6 +97,9 @@ type decisionRecord struct {
 	Idle int `json:"idle"`
 	// Waves counts the waves so far.
 	Waves int `json:"waves"`
+	// Until is when the wait that was decided is over. A scaled clock waits for less than it shows: what was due
+	// by then is due all the same.
+	Until time.Time `json:"until,omitzero"`
 	// Strikes counts, by operation, the waves that left no trace of it.
 	Strikes map[string]int `json:"strikes,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -12,38 +13,55 @@ import (
 
 // Open begins a run: for a stack it takes the lock, settles a dead predecessor, loads the state, plans, and
 // writes the immutable plan; for a deployment it plans every stack and prepares their runs. It may be
-// repeated: each step looks for what an earlier try has left.
+// repeated: each step looks for what an earlier try has left. Where it has to wait for a predecessor it answers
+// WAIT, and is asked again.
 func (e *Engine) Open(ctx context.Context, in PlannerInput) (Step, error) {
 	h, err := e.Log.Header(ctx, in.RunID)
 	if err != nil {
 		return Step{}, fmt.Errorf("reading the header of run %s: %w", in.RunID, err)
 	}
-	var req Request
-	if err := getJSON(ctx, e.Objects, requestKey(in.RunID), &req); err != nil {
+	switch {
+	case h.Result != "":
+		return e.closed(ctx, h)
+	case h.Status == runlog.StatusSettling:
+		return Step{}, fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
+	}
+	var file planFile
+	err = getJSON(ctx, e.Objects, planKey(h.RunID), &file)
+	if err != nil && !isAbsent(err) {
 		return Step{}, err
 	}
-	switch h.Status {
-	case runlog.StatusSettling:
-		return Step{}, fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
-	case runlog.StatusClosed:
-		return closedStep(h), nil
-	case runlog.StatusOpen:
+	planned := err == nil
+	if h.Status == runlog.StatusOpen {
+		e.tellPlan(ctx, h, file)
 		return nextStep(h), nil
 	}
-	started := runEvent(h, 0, runlog.RunStarted)
-	e.append(ctx, started)
+	e.append(ctx, runEvent(h, 0, runlog.RunStarted))
+	if planned {
+		// The plan was made under the lock that this run still has.
+		return e.opened(ctx, h, file)
+	}
+	var req Request
+	if err := getJSON(ctx, e.Objects, requestKey(h.RunID), &req); err != nil {
+		return Step{}, err
+	}
 	if h.Kind == runlog.KindDeployment {
 		return e.openDeployment(ctx, h, req)
 	}
 	return e.openStack(ctx, h, req)
 }
 
-func closedStep(h runlog.Header) Step {
+// closed answers for a run that has its result, and finishes what whoever decided it may have left undone.
+func (e *Engine) closed(ctx context.Context, h runlog.Header) (Step, error) {
+	h, err := e.closeHeader(ctx, h, h.Result)
+	if err != nil {
+		return Step{}, err
+	}
 	kind := StepDone
 	if h.Result == runlog.ResultFailed {
 		kind = StepRefused
 	}
-	return Step{RunID: h.RunID, Kind: kind, Decision: h.Decision + 1, Epoch: h.Epoch}
+	return Step{RunID: h.RunID, Kind: kind, Decision: h.Decision + 1, Epoch: h.Epoch}, e.unlock(ctx, h)
 }
 
 func nextStep(h runlog.Header) Step {
@@ -52,71 +70,98 @@ func nextStep(h runlog.Header) Step {
 
 // openStack opens a stack's own run.
 func (e *Engine) openStack(ctx context.Context, h runlog.Header, req Request) (Step, error) {
-	lock, held, err := e.lock(ctx, h)
-	if err != nil {
+	held, wait, err := e.lock(ctx, h)
+	switch {
+	case err != nil:
 		return Step{}, err
-	}
-	if held != nil {
+	case wait > 0:
+		return Step{RunID: h.RunID, Kind: StepWait, Decision: h.Decision + 1, Seconds: wait}, nil
+	case held != nil:
 		return e.refuse(ctx, h, diag.Diagnostics{*held})
 	}
 	if err := e.Log.SetHead(ctx, h.Stack, h.RunID); err != nil {
 		return Step{}, fmt.Errorf("recording the run on stack %s: %w", h.Stack.Name, err)
 	}
-	file, warnings, err := e.planRun(ctx, h, req)
+	file, diags, err := e.planRun(ctx, h, req)
 	if err != nil {
-		var refused diag.Diagnostics
-		if !errors.As(err, &refused) {
-			return Step{}, err
-		}
-		step, err := e.refuse(ctx, h, append(refused, warnings...))
-		if err != nil {
-			return Step{}, err
-		}
-		return step, lock.Release(ctx)
+		return Step{}, err
 	}
+	if diags.HasErrors() {
+		return e.refuse(ctx, h, diags)
+	}
+	file.Warnings = diags
 	if err := putOnce(ctx, e.Objects, planKey(h.RunID), &file); err != nil {
 		return Step{}, err
 	}
-	h.Diagnostics = warnings
-	return e.opened(ctx, h, len(file.Plan.Operations))
+	return e.opened(ctx, h, file)
 }
 
 // opened moves the header to OPEN and tells how much there is to do.
-func (e *Engine) opened(ctx context.Context, h runlog.Header, total int) (Step, error) {
-	h.Status, h.Epoch = runlog.StatusOpen, 1
-	if h.StartedAt.IsZero() {
-		h.StartedAt = e.Clock.Now().UTC()
-	}
+func (e *Engine) opened(ctx context.Context, h runlog.Header, file planFile) (Step, error) {
+	h.Status, h.Epoch, h.Diagnostics = runlog.StatusOpen, 1, file.Warnings
+	h.StartedAt = e.Clock.Now().UTC()
 	stored, err := e.Log.UpdateHeader(ctx, h)
 	if errors.Is(err, runlog.ErrConflict) {
-		if stored, err = e.Log.Header(ctx, h.RunID); err == nil && stored.Status == runlog.StatusSettling {
+		stored, err = e.Log.Header(ctx, h.RunID)
+		switch {
+		case err != nil:
+		case stored.Result != "":
+			return e.closed(ctx, stored)
+		case stored.Status == runlog.StatusSettling:
 			return Step{}, fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
 		}
 	}
 	if err != nil {
 		return Step{}, fmt.Errorf("opening run %s: %w", h.RunID, err)
 	}
+	e.tellPlan(ctx, h, file)
+	return nextStep(stored), nil
+}
+
+// tellPlan writes the events of a plan: how much there is to do, and its warnings.
+func (e *Engine) tellPlan(ctx context.Context, h runlog.Header, file planFile) {
 	planned := runEvent(h, 0, runlog.Planned)
-	planned.Total = total
+	planned.Total = len(file.Plan.Operations)
 	events := []runlog.Event{planned}
-	for i, d := range h.Diagnostics {
+	for i, d := range file.Warnings {
 		ev := runEvent(h, 0, runlog.Warned)
 		ev.ID = runlog.EventID(0, fmt.Sprintf("warning%03d", i), runlog.Warned, 0)
 		ev.LogicalID, ev.Message = d.LogicalID, d.Error()
 		events = append(events, ev)
 	}
 	e.append(ctx, events...)
-	return nextStep(stored), nil
 }
 
 // refuse closes a run that never touched anything.
 func (e *Engine) refuse(ctx context.Context, h runlog.Header, diags diag.Diagnostics) (Step, error) {
-	h.Diagnostics = diags
+	if h.Kind == runlog.KindDeployment {
+		// An earlier try may have come as far as making the runs of the stacks.
+		if err := e.closeUnbegun(ctx, h); err != nil {
+			return Step{}, err
+		}
+	}
+	h.Diagnostics = withNext(diags)
 	h.Failure = firstFailure(diags)
-	if err := e.closeHeader(ctx, h, runlog.ResultFailed); err != nil {
+	h, err := e.closeHeader(ctx, h, runlog.ResultFailed)
+	if errors.Is(err, runlog.ErrConflict) {
+		// A twin has opened the run, or somebody settles it.
+		return Step{}, fmt.Errorf("refusing run %s: %w", h.RunID, err)
+	}
+	if err != nil {
 		return Step{}, err
 	}
-	return Step{RunID: h.RunID, Kind: StepRefused, Decision: 1}, nil
+	return e.closed(ctx, h)
+}
+
+// withNext gives every error a next step; many have a better one of their own.
+func withNext(diags diag.Diagnostics) diag.Diagnostics {
+	out := slices.Clone(diags)
+	for i := range out {
+		if out[i].Severity == diag.Error && out[i].Next == "" {
+			out[i].Next = "Nothing was changed: correct this and run the command again."
+		}
+	}
+	return out
 }
 
 func firstFailure(diags diag.Diagnostics) *runlog.Failure {
@@ -133,67 +178,68 @@ func firstFailure(diags diag.Diagnostics) *runlog.Failure {
 }
 
 // lock takes the stack's lock for this run. A lock that an earlier run of ours has left is taken over once
-// that run is settled; held is the diagnostic when somebody else is at work.
-func (e *Engine) lock(ctx context.Context, h runlog.Header) (lock *state.Lock, held *diag.Diagnostic, err error) {
-	for {
-		lock, err = e.States.Acquire(ctx, h.Stack.Name, h.Stack.Region, h.Owner, string(h.Command))
+// that run is settled; wait says for how many seconds that can't be. held is the diagnostic when somebody else is
+// at work.
+func (e *Engine) lock(ctx context.Context, h runlog.Header) (held *diag.Diagnostic, wait int, err error) {
+	var locked *state.LockedError
+	for range 3 {
+		_, err := e.States.Acquire(ctx, h.Stack.Name, h.Stack.Region, h.Owner, string(h.Command))
 		if err == nil {
-			return lock, nil, nil
+			return nil, 0, nil
 		}
-		locked := state.AsLocked(err)
-		if locked == nil {
-			return nil, nil, err
+		if locked = state.AsLocked(err); locked == nil {
+			return nil, 0, err
 		}
 		if locked.Holder.Owner == h.Owner {
-			lock, err = e.States.Attach(ctx, h.Stack.Name, h.Stack.Region, h.Owner)
-			return lock, nil, err
+			lock, err := e.States.Attach(ctx, h.Stack.Name, h.Stack.Region, h.Owner)
+			if err != nil {
+				return nil, 0, err
+			}
+			return nil, 0, lock.Renew(ctx)
 		}
-		free, err := e.settlePredecessor(ctx, locked.Standing)
-		if err != nil {
-			return nil, nil, err
+		free, wait, err := e.settlePredecessor(ctx, locked.Standing)
+		if err != nil || wait > 0 {
+			return nil, wait, err
 		}
 		if !free {
-			return nil, &diag.Diagnostic{
-				Severity: diag.Error, Stack: h.Stack.Name,
-				Summary: "stack " + h.Stack.Name + " is locked", Detail: locked.Error(),
-			}, nil
+			break
 		}
 	}
+	return &diag.Diagnostic{
+		Severity: diag.Error, Stack: h.Stack.Name,
+		Summary: "stack " + h.Stack.Name + " is locked", Detail: locked.Error(),
+	}, 0, nil
 }
 
-// settlePredecessor ends the run that holds a lock if its execution has died, and reports whether the lock
-// may be tried again.
-func (e *Engine) settlePredecessor(ctx context.Context, standing state.StandingLock) (bool, error) {
+// settlePredecessor ends the run that holds a lock if its execution has died. It reports whether the lock may be
+// tried again, or for how many seconds the run can't be settled yet.
+func (e *Engine) settlePredecessor(ctx context.Context, standing state.StandingLock) (free bool, wait int, err error) {
 	runID, ours := state.RunOfOwner(standing.Owner)
 	if !ours || standing.Unreadable {
-		return false, nil
+		return false, 0, nil
 	}
 	h, err := e.Log.Header(ctx, runID)
 	if errors.Is(err, runlog.ErrNotFound) {
-		return false, nil
+		return false, 0, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading the header of run %s: %w", runID, err)
+		return false, 0, fmt.Errorf("reading the header of run %s: %w", runID, err)
 	}
 	if h.Status != runlog.StatusClosed {
 		running, err := e.Executions.Running(ctx, executionOf(h))
 		if err != nil {
-			return false, fmt.Errorf("asking for the execution of run %s: %w", runID, err)
+			return false, 0, fmt.Errorf("asking for the execution of run %s: %w", runID, err)
 		}
 		if running {
-			return false, nil
+			return false, 0, nil
 		}
 	}
-	for {
-		settled, err := e.Settle(ctx, runID)
-		if err != nil {
-			return false, fmt.Errorf("settling run %s: %w", runID, err)
-		}
-		if settled.Settled {
-			return true, nil
-		}
-		if err := e.Clock.Sleep(ctx, seconds(settled.Seconds)); err != nil {
-			return false, err
-		}
+	settled, err := e.Settle(ctx, runID)
+	if err != nil {
+		return false, 0, fmt.Errorf("settling run %s: %w", runID, err)
 	}
+	if !settled.Settled {
+		return false, max(settled.Seconds, 1), nil
+	}
+	return true, 0, nil
 }

@@ -30,14 +30,32 @@ type planFile struct {
 	// Dependencies are what each resource's record will list; Attributes what the template reads of it.
 	Dependencies map[string][]string `json:"dependencies,omitempty"`
 	Attributes   map[string][]string `json:"attributes,omitempty"`
+	// Masked are the digests of the places that the record before this run holds as "***": state.Generation.Masked.
+	Masked map[string]string `json:"masked,omitempty"`
 	// Initial: the stack had no record.
 	Initial bool `json:"initial,omitempty"`
+	// Parameters are the values that were given, now or before, as the sidecar keeps them: without the NoEcho ones.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// Warnings are what planning had to say.
+	Warnings diag.Diagnostics `json:"warnings,omitempty"`
 }
 
 // generation is what the sidecar says of the records that this run saves.
 func (f planFile) generation() state.Generation {
-	digest := strings.TrimSuffix(strings.TrimPrefix(f.TemplateKey, TemplateKey("")[:len("slipway/templates/")]), ".json")
-	return state.Generation{TemplateDigest: digest}
+	digest := strings.TrimSuffix(strings.TrimPrefix(f.TemplateKey, templatePrefix), ".json")
+	gen := f.Facts.generation(f.Parameters)
+	gen.TemplateDigest = digest
+	return gen
+}
+
+// interim is what the sidecar says of a record that is saved before the run has succeeded: the values that count
+// are still those of the last deploy that has.
+func (f planFile) interim(l *ledger) state.Generation {
+	gen := f.generation()
+	if was := l.generation; was != nil {
+		gen.Parameters, gen.NoEcho, gen.Extra = was.Parameters, was.NoEcho, was.Extra
+	}
+	return gen
 }
 
 // stackPlan is everything that planning a stack yields.
@@ -53,6 +71,8 @@ type stackPlan struct {
 type binding struct {
 	StateETag   string `json:"stateEtag"`
 	TemplateKey string `json:"templateKey"`
+	// Parameters is a digest of the parameters' values.
+	Parameters string `json:"parameters,omitempty"`
 }
 
 // planViews is view.json of a plan run.
@@ -63,10 +83,13 @@ type planViews struct {
 
 // planStack plans one stack: it loads the record, gathers the facts, diffs, and checks every type and property.
 // Nothing is written. earlier is what stacks before it in the same deployment publish, nil in the stack's own run.
-func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, command runlog.Command, earlier *published) (*stackPlan, diag.Diagnostics) {
+// An error is a failure of a store, and the same call may succeed later; what is wrong with the stack is told by
+// diagnostics.
+func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, command runlog.Command, earlier *published) (*stackPlan, diag.Diagnostics, error) {
 	l, warnings, err := e.planningLedger(ctx, s.StackRef, req.Options.Lenient)
 	if err != nil {
-		return nil, diag.From(err).InStack(s.Name)
+		diags, err := refusal(err)
+		return nil, diags.InStack(s.Name), err
 	}
 	p := &stackPlan{
 		view:    plan.StackView{Stack: s.Name, Region: s.Region, Account: s.Account, Command: string(command)},
@@ -75,14 +98,32 @@ func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, com
 	p.file = planFile{Version: planVersion, Initial: l.stands == nil}
 	if command == runlog.CommandDestroy {
 		p.destroy(l, req.Options.DeleteRetained)
-		return p, warnings
+		return p, warnings, nil
 	}
 	t, err := e.template(ctx, s.TemplateKey)
 	if err != nil {
-		return nil, diag.From(err).InStack(s.Name)
+		diags, err := refusal(err)
+		return nil, diags.InStack(s.Name), err
 	}
-	diags := append(warnings, e.planDeploy(ctx, req, s, t, l, earlier, p)...)
-	return p, diags.InStack(s.Name)
+	diags, err := e.planDeploy(ctx, req, s, t, l, earlier, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, append(warnings, diags...).InStack(s.Name), nil
+}
+
+// refusal tells what is wrong with a file from a store that could not be read: only the first is for good.
+func refusal(err error) (diag.Diagnostics, error) {
+	var diags diag.Diagnostics
+	var version *state.VersionError
+	if errors.As(err, &diags) || errors.As(err, &version) {
+		return diag.From(err), nil
+	}
+	var one diag.Diagnostic
+	if errors.As(err, &one) {
+		return diag.From(err), nil
+	}
+	return nil, err
 }
 
 // planningLedger loads what a plan starts from. With lenient a damaged record is repaired for the eye, with a
@@ -99,32 +140,42 @@ func (e *Engine) planningLedger(ctx context.Context, ref runlog.StackRef, lenien
 	return &ledger{stands: rec, stateETag: etag, record: copyRecord(rec, ref), sidecar: &state.Sidecar{}}, warnings, nil
 }
 
-func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t *template.Template, l *ledger, earlier *published, p *stackPlan) diag.Diagnostics {
+func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t *template.Template, l *ledger, earlier *published, p *stackPlan) (diag.Diagnostics, error) {
 	diags := template.Validate(t)
-	if macros := t.Macros(); len(macros) > 0 {
-		diags = append(diags, diag.Diagnostic{
-			Severity: diag.Error, Path: "Transform", Summary: "the template needs the macro " + strings.Join(macros, ", "),
-			Detail: "macros are expanded by AWS and there is no AWS endpoint here",
-			Next:   "Expand the template before, or take the macro out.",
-		})
-	}
 	if diags.HasErrors() {
-		return diags
+		return diags, nil
 	}
-	f, more := e.gather(ctx, req, s, t, earlier)
+	f, more, err := e.gather(ctx, req, s, t, l, earlier)
+	if err != nil {
+		return nil, err
+	}
 	if diags = append(diags, more...); diags.HasErrors() {
-		return diags
+		return diags, nil
 	}
 	deps := template.Dependencies(t, f.Conditions)
 	in := diff.Input{
 		Record: l.stands, Template: t, Conditions: f.Conditions, Dependencies: deps, Scope: f.scope(t),
 	}
 	if diags = append(diags, diff.Check(in)...); diags.HasErrors() {
-		return diags
+		return diags, nil
 	}
+	v := &veil{e: e, s: s, t: t, f: f, masked: l.masked}
+	if in.Template, more, err = v.compared(ctx, l.stands); err != nil {
+		return nil, err
+	}
+	diags, in.ChangedParameters = append(diags, more...), v.changed()
 	result, more := diff.Compute(in)
 	if diags = append(diags, more...); diags.HasErrors() {
-		return diags
+		return diags, nil
+	}
+	for _, c := range result.Changes {
+		if c.Speculative && c.Action == diff.ActionUpdate {
+			continue // it may come to nothing: its turn will tell
+		}
+		diags = append(diags, v.missing(c, recordOf(l.stands, c.LogicalID))...)
+	}
+	if diags.HasErrors() {
+		return diags, nil
 	}
 	if !req.Options.ForceStatefulRecreation {
 		severity := diag.Error
@@ -132,10 +183,14 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 			severity = diag.Warning
 		}
 		if diags = append(diags, guardStateful(result.Changes, severity)...); diags.HasErrors() {
-			return diags
+			return diags, nil
 		}
 	}
-	p.file.TemplateKey, p.file.Facts = s.TemplateKey, f
+	if p.binding.Parameters, err = f.parameterDigest(); err != nil {
+		return nil, err
+	}
+	p.file.TemplateKey, p.file.Facts, p.file.Parameters = s.TemplateKey, f, f.given
+	p.file.Masked = l.masked
 	p.file.Dependencies = result.Dependencies
 	p.file.Attributes = wantedAttributes(t, deps)
 	p.file.Plan = plan.Build(plan.Input{
@@ -147,7 +202,15 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	in.Scope = result.Scope
 	p.outputs = diff.EvaluateOutputs(in)
 	p.view.Outputs = p.outputs.Changes
-	return diags
+	return diags, nil
+}
+
+// recordOf is a resource's record, nil when it has none.
+func recordOf(rec *state.Record, id string) *state.Resource {
+	if rec == nil {
+		return nil
+	}
+	return rec.Resources[id]
 }
 
 // guardStateful refuses replacements that lose data (reference §6.6), or warns of them where a plan is only
@@ -245,12 +308,21 @@ func (p *stackPlan) destroy(l *ledger, deleteRetained bool) {
 	}
 }
 
-// planRun plans a stack's own run, and checks that it still is what was shown.
+// planRun plans a stack's own run, under its lock, and checks that it still is what was shown.
 func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (planFile, diag.Diagnostics, error) {
 	s := req.Stacks[0]
-	p, diags := e.planStack(ctx, req, s, h.Command, nil)
-	if diags.HasErrors() {
-		return planFile{}, nil, diags
+	p, diags, err := e.planStack(ctx, req, s, h.Command, nil)
+	if err != nil {
+		return planFile{}, nil, err
+	}
+	// The deployment has checked this before any lock was taken, and whoever imports from the stack may have been
+	// meant to be destroyed before it.
+	more, err := e.checkDestroy(ctx, req)
+	if err != nil {
+		return planFile{}, nil, err
+	}
+	if diags = append(diags, more...); diags.HasErrors() {
+		return planFile{}, diags, nil
 	}
 	if req.PlanRun != "" {
 		var shown planViews
@@ -258,18 +330,23 @@ func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (pla
 			return planFile{}, nil, err
 		}
 		if was, ok := shown.Bindings[stackKey(s.StackRef)]; ok && was != p.binding {
-			return planFile{}, nil, diag.Diagnostics{{
+			return planFile{}, diag.Diagnostics{{
 				Severity: diag.Error, Stack: s.Name, Summary: "stack " + s.Name + " has changed since its plan was shown",
-				Detail: "another run has written its record, or the template is another one",
+				Detail: "another run has written its record, or the template or its parameters are others",
 				Next:   "Run the command again and look at the new plan.",
-			}}
+			}}, nil
+		}
+	}
+	if !diags.HasErrors() && p != nil {
+		if err := e.sealFacts(ctx, req.root(), &p.file.Facts); err != nil {
+			return planFile{}, nil, err
 		}
 	}
 	return p.file, diags, nil
 }
 
 // planAll plans every stack of a deployment, in order: what a stack will publish is pending for the ones after it.
-func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.Diagnostics) {
+func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.Diagnostics, error) {
 	command := req.Command
 	if command == runlog.CommandPlan {
 		command = req.Of
@@ -278,7 +355,10 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 	var plans []*stackPlan
 	var diags diag.Diagnostics
 	for _, s := range req.Stacks {
-		p, more := e.planStack(ctx, req, s, command, earlier)
+		p, more, err := e.planStack(ctx, req, s, command, earlier)
+		if err != nil {
+			return nil, nil, err
+		}
 		diags = append(diags, more...)
 		if more.HasErrors() {
 			// What it would have published is not known: the stacks after it must not fail for that.
@@ -287,8 +367,59 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 		}
 		plans = append(plans, p)
 		earlier.add(s, p)
+		if command == runlog.CommandDeploy {
+			if more, err = e.checkExports(ctx, req, s, p); err != nil {
+				return nil, nil, err
+			}
+			diags = append(diags, more...)
+		}
 	}
-	return plans, diags
+	return plans, diags, nil
+}
+
+// checkExports refuses a deploy that takes away an export which a stack outside of the deployment imports, as
+// CloudFormation does
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-exports.html). A stack inside of
+// it is checked against its new template. Where a plan is only looked at, it is a warning.
+func (e *Engine) checkExports(ctx context.Context, req Request, s StackRequest, p *stackPlan) (diag.Diagnostics, error) {
+	var gone []string
+	for _, c := range p.outputs.Changes {
+		if c.Kind == "remove" {
+			gone = append(gone, c.Name)
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	importers, err := e.States.Importers(ctx, s.Name, s.Region, gone)
+	if err != nil {
+		return refusal(err)
+	}
+	severity := diag.Error
+	if req.Options.Lenient {
+		severity = diag.Warning
+	}
+	inside := stackSet(req)
+	var diags diag.Diagnostics
+	for _, i := range importers {
+		if !inside[state.Ref{Stack: i.Stack, Region: state.Region(i.Region)}] {
+			diags = append(diags, diag.Diagnostic{
+				Severity: severity, Stack: s.Name, Path: "Outputs",
+				Summary: fmt.Sprintf("the export %s would vanish, and stack %s (%s) imports it", i.ExportName, i.Stack, i.Region),
+				Next:    "Keep the export until that stack is deployed without the import, or deploy both together.",
+			})
+		}
+	}
+	return diags, nil
+}
+
+// stackSet holds the stacks of a request.
+func stackSet(req Request) map[state.Ref]bool {
+	set := map[state.Ref]bool{}
+	for _, s := range req.Stacks {
+		set[state.Ref{Stack: s.Name, Region: state.Region(s.Region)}] = true
+	}
+	return set
 }
 
 // add notes what a planned stack publishes.
@@ -341,11 +472,15 @@ func (e *Engine) presume(ctx context.Context, s StackRequest, earlier *published
 
 // openPlan carries out a plan run: it stores the redacted plans and closes. Nothing else is written.
 func (e *Engine) openPlan(ctx context.Context, h runlog.Header, req Request) (Step, error) {
-	plans, diags := e.planAll(ctx, req)
-	if req.Of == runlog.CommandDestroy {
-		diags = append(diags, e.checkDestroy(ctx, req)...)
+	plans, diags, err := e.planAll(ctx, req)
+	if err != nil {
+		return Step{}, err
 	}
-	if diags.HasErrors() {
+	more, err := e.checkDestroy(ctx, req)
+	if err != nil {
+		return Step{}, err
+	}
+	if diags = append(diags, more...); diags.HasErrors() {
 		return e.refuse(ctx, h, diags)
 	}
 	views := planViews{Bindings: map[string]binding{}}
@@ -357,10 +492,10 @@ func (e *Engine) openPlan(ctx context.Context, h runlog.Header, req Request) (St
 		return Step{}, err
 	}
 	h.Diagnostics = diags
-	if err := e.closeHeader(ctx, h, runlog.ResultSucceeded); err != nil {
+	if h, err = e.closeHeader(ctx, h, runlog.ResultSucceeded); err != nil {
 		return Step{}, err
 	}
-	return Step{RunID: h.RunID, Kind: StepDone, Decision: 1}, nil
+	return e.closed(ctx, h)
 }
 
 // PlanViews returns the redacted plans of a plan run, in stack order.
@@ -373,15 +508,12 @@ func (e *Engine) PlanViews(ctx context.Context, runID string) ([]plan.StackView,
 }
 
 // checkDestroy refuses to destroy a protected stack, and one whose exports a stack outside of this destroy
-// still imports (reference §7.8).
-func (e *Engine) checkDestroy(ctx context.Context, req Request) diag.Diagnostics {
+// still imports (reference §7.8). It has nothing to say of other commands.
+func (e *Engine) checkDestroy(ctx context.Context, req Request) (diag.Diagnostics, error) {
 	if req.Command != runlog.CommandDestroy && req.Of != runlog.CommandDestroy {
-		return nil
+		return nil, nil
 	}
-	going := map[state.Ref]bool{}
-	for _, s := range req.Stacks {
-		going[state.Ref{Stack: s.Name, Region: state.Region(s.Region)}] = true
-	}
+	going := stackSet(req)
 	var diags diag.Diagnostics
 	for _, s := range req.Stacks {
 		if s.TerminationProtection && !req.Options.RemoveProtection {
@@ -392,7 +524,12 @@ func (e *Engine) checkDestroy(ctx context.Context, req Request) diag.Diagnostics
 		}
 		importers, err := e.States.Importers(ctx, s.Name, s.Region, nil)
 		if err != nil {
-			return append(diags, diag.From(err).InStack(s.Name)...)
+			more, err := refusal(err)
+			if err != nil {
+				return nil, err
+			}
+			diags = append(diags, more.InStack(s.Name)...)
+			continue
 		}
 		for _, i := range importers {
 			if !going[state.Ref{Stack: i.Stack, Region: state.Region(i.Region)}] {
@@ -404,7 +541,29 @@ func (e *Engine) checkDestroy(ctx context.Context, req Request) diag.Diagnostics
 			}
 		}
 	}
-	return diags
+	return diags, nil
+}
+
+// importersFirst adds to the order of a destroy that what imports from a stack goes before it, whether the app
+// says so or not.
+func (e *Engine) importersFirst(ctx context.Context, stacks []StackRequest) ([]StackRequest, error) {
+	stacks = slices.Clone(stacks)
+	for _, producer := range stacks {
+		importers, err := e.States.Importers(ctx, producer.Name, producer.Region, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range importers {
+			for k, s := range stacks {
+				if s.Name != i.Stack || state.Region(s.Region) != state.Region(i.Region) ||
+					slices.Contains(s.DependsOn, producer.Name) || slices.Contains(producer.DependsOn, s.Name) {
+					continue
+				}
+				stacks[k].DependsOn = append(slices.Clone(s.DependsOn), producer.Name)
+			}
+		}
+	}
+	return stacks, nil
 }
 
 // Submit stores a deployment's request and header. The caller then starts the execution that the header names.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slipway-cdk/slipway/pkg/asset"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/secret"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
@@ -31,6 +31,10 @@ type operationInput struct {
 	Properties map[string]any `json:"properties,omitempty"`
 	// Before is the resource's record now; it is absent for a create.
 	Before json.RawMessage `json:"before,omitempty"`
+	// Attempted are the properties that a failed update may have left the resource with, in part or altogether.
+	Attempted map[string]any `json:"attempted,omitempty"`
+	// Secrets tells which of the properties are secret.
+	Secrets *inputSecrets `json:"secrets,omitempty"`
 	// The rest becomes part of the record.
 	Dependencies        []string       `json:"dependencies,omitempty"`
 	DeletionPolicy      string         `json:"deletionPolicy,omitempty"`
@@ -42,6 +46,19 @@ type operationInput struct {
 	// Root and Command are the run's, for the events.
 	Root    string         `json:"root,omitempty"`
 	Command runlog.Command `json:"command,omitempty"`
+
+	// concealed are the positions of Properties whose values have to be sealed before they are stored, values the
+	// parameters that they are made from.
+	concealed []secret.Path
+	values    []any
+}
+
+// recordable are the properties as they may be recorded.
+func (in operationInput) recordable() map[string]any {
+	if in.Properties == nil {
+		return nil
+	}
+	return secret.Concealed(in.Properties).(map[string]any)
 }
 
 // leaseSlack is added to a slice: the time between a provisioner's last look at the clock and its return.
@@ -68,7 +85,7 @@ func (e *Engine) operationInput(ctx context.Context, runID string, wave int, opI
 	}
 	raw, ok := w.Operations[opID]
 	if !ok {
-		return operationInput{}, fmt.Errorf("operation %s is not in wave %d of run %s", opID, wave, runID)
+		return operationInput{}, fmt.Errorf("operation %s of run %s, wave %d: %w", opID, runID, wave, errNoInput)
 	}
 	var input operationInput
 	if err := unmarshal(raw, &input); err != nil {
@@ -76,6 +93,9 @@ func (e *Engine) operationInput(ctx context.Context, runID string, wave int, opI
 	}
 	return input, nil
 }
+
+// errNoInput: an operation is not among those of a wave.
+var errNoInput = errors.New("the wave has no such operation")
 
 // carryOut moves one operation on: intent, call, result. `in` is the status that the run must have: OPEN for
 // a provisioner, SETTLING for a janitor that recovers what a dead one has left.
@@ -172,6 +192,12 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 	if err != nil {
 		return op, err
 	}
+	if p, req, err = e.reveal(ctx, p, input, req); err != nil {
+		if ctx.Err() != nil {
+			return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
+		}
+		return failed(op, unresolvable(err)), nil
+	}
 	if input.Operation.Action == plan.ActionDelete {
 		op.PhysicalID = req.PhysicalID
 	}
@@ -193,7 +219,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 			if ctx.Err() != nil {
 				return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
 			}
-			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, until: until}, err)
+			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, recorded: input.recordable(), until: until}, err)
 		}
 		if progress.Done && deleting && progress.Skipped == "" {
 			// The old half is gone: that is recorded before the new one is begun.
@@ -271,6 +297,9 @@ func (in operationInput) request(op runlog.Op) (provider.Request, *state.Resourc
 		return req, nil, fmt.Errorf("reading the record of %s: %w", op.LogicalID, err)
 	}
 	req.Previous, req.Attributes = before.Properties, before.Attributes
+	if in.Attempted != nil {
+		req.Previous = in.Attempted
+	}
 	if in.Operation.Action != plan.ActionReplace {
 		req.PhysicalID = before.PhysicalID
 	}
@@ -284,6 +313,15 @@ func succeed(op runlog.Op, input operationInput, route provider.Route, before *s
 		op.Status, op.Reason = runlog.OpSkipped, p.Skipped
 		return op, nil
 	}
+	if input.Operation.Action == plan.ActionReplace && op.Stage == "" && before != nil && before.ResourceType == op.Type &&
+		before.PhysicalID == op.PhysicalID && !provider.IsCustom(op.Type) {
+		// Nothing of it may be removed: it is the old half.
+		op.PhysicalID = ""
+		return failed(op, &provider.Error{
+			Kind: provider.KindFailed, Code: "SameResource",
+			Message: "the service has answered the creation of the replacement with the resource that stands: give it another name",
+		}), nil
+	}
 	op.Status = runlog.OpSucceeded
 	if input.Operation.Action == plan.ActionDelete {
 		op.After = nil
@@ -291,7 +329,7 @@ func succeed(op runlog.Op, input operationInput, route provider.Route, before *s
 	}
 	after := &state.Resource{
 		PhysicalID: op.PhysicalID, ResourceType: op.Type,
-		Properties: input.Properties, Attributes: p.Attributes, ObservedProperties: p.Observed,
+		Properties: input.recordable(), Attributes: p.Attributes, ObservedProperties: p.Observed,
 		Dependencies: input.Dependencies, ProvisionedBy: string(route),
 		DeletionPolicy: input.DeletionPolicy, UpdateReplacePolicy: input.UpdateReplacePolicy,
 	}
@@ -315,6 +353,9 @@ func succeed(op runlog.Op, input operationInput, route provider.Route, before *s
 		return op, fmt.Errorf("encoding the record of %s: %w", op.LogicalID, err)
 	}
 	op.PhysicalID, op.After = after.PhysicalID, raw
+	if input.Secrets != nil {
+		op.Masked = input.Secrets.Masked
+	}
 	return op, nil
 }
 
@@ -329,7 +370,9 @@ type attempted struct {
 	route provider.Route
 	// creates: the call was to make a new resource.
 	creates bool
-	until   time.Time
+	// recorded are the properties as they may be recorded.
+	recorded map[string]any
+	until    time.Time
 }
 
 // fail records a failure, after removing what a failed create has left behind. What can't be removed is recorded
@@ -353,7 +396,7 @@ func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Req
 			return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
 		}
 		remnant, err := marshal(&state.Resource{
-			PhysicalID: perr.PhysicalID, ResourceType: op.Type, Properties: req.Properties, ProvisionedBy: string(call.route),
+			PhysicalID: perr.PhysicalID, ResourceType: op.Type, Properties: call.recorded, ProvisionedBy: string(call.route),
 		})
 		if err != nil {
 			return op, fmt.Errorf("encoding what the failed creation of %s has left: %w", op.LogicalID, err)
@@ -395,70 +438,3 @@ func (e *Engine) removeRemnant(ctx context.Context, p provider.Provider, req pro
 
 // errRemains: a remnant could not be removed in the time that there was.
 var errRemains = errors.New("it still exists")
-
-// Publish publishes one asset.
-func (e *Engine) Publish(ctx context.Context, in PublishInput) (OperationStatus, error) {
-	input, err := e.operationInput(ctx, in.RunID, in.Wave, in.Op)
-	if err != nil {
-		return OperationStatus{}, err
-	}
-	op, err := e.Log.Op(ctx, in.RunID, in.Op)
-	if err != nil && !errors.Is(err, runlog.ErrNotFound) {
-		return OperationStatus{}, fmt.Errorf("reading the journal of %s: %w", in.Op, err)
-	}
-	if op.Status.Ended() && op.Attempt >= input.Attempt {
-		return OperationStatus{Op: op.OpID, Status: string(op.Status)}, nil
-	}
-	var req Request
-	if err := getJSON(ctx, e.Objects, requestKey(in.RunID), &req); err != nil {
-		return OperationStatus{}, err
-	}
-	now := e.Clock.Now()
-	op = runlog.Op{
-		OpID: in.Op, Kind: string(plan.KindAsset), Action: string(plan.ActionPublish),
-		LogicalID: input.Operation.LogicalID, Type: input.Operation.Type,
-		Attempt: input.Attempt, Token: token(in.RunID, in.Op, string(plan.ActionPublish), input.Attempt),
-		Epoch: in.Epoch, Wave: in.Wave, Status: runlog.OpIntent, StartedAt: now,
-		Lease: runlog.Lease{Holder: e.Holder, Until: now.Add(15 * time.Minute)}, Version: op.Version,
-	}
-	if op, err = e.Log.PutOp(ctx, in.RunID, runlog.StatusOpen, op); err != nil {
-		return OperationStatus{}, fmt.Errorf("recording the intent of %s: %w", in.Op, err)
-	}
-	e.tell(ctx, in.RunID, input, op, runlog.AssetStarted)
-	op = e.publishAsset(ctx, req, input, op)
-	op.Lease, op.FinishedAt = runlog.Lease{}, e.Clock.Now()
-	if op, err = e.Log.PutOp(ctx, in.RunID, runlog.StatusOpen, op); err != nil {
-		return OperationStatus{}, fmt.Errorf("recording the result of %s: %w", in.Op, err)
-	}
-	told := runlog.AssetPublished
-	switch {
-	case op.Status == runlog.OpFailed:
-		told = runlog.AssetFailed
-	case op.Reason != "" && op.Reason != reasonPresent:
-		told = runlog.AssetSkipped
-	}
-	e.tell(ctx, in.RunID, input, op, told)
-	return OperationStatus{Op: op.OpID, Status: string(op.Status)}, nil
-}
-
-// reasonPresent marks an asset that every destination had already.
-const reasonPresent = "already there"
-
-// publishAsset publishes the asset that an operation names; its source is in the request.
-func (e *Engine) publishAsset(ctx context.Context, req Request, input operationInput, op runlog.Op) runlog.Op {
-	for _, a := range req.Assets {
-		if "asset."+a.ID != op.OpID {
-			continue
-		}
-		outcome, err := e.Assets.Publish(ctx, a.Asset, assetEnvironment(input.Account, input.Region))
-		if err != nil {
-			return failed(op, &provider.Error{Kind: provider.KindFailed, Err: err})
-		}
-		op.Status, op.Reason = runlog.OpSucceeded, outcome.Reason
-		if outcome.Status == asset.Present {
-			op.Reason = reasonPresent
-		}
-		return op
-	}
-	return failed(op, &provider.Error{Kind: provider.KindInvalid, Message: "the request has no such asset"})
-}

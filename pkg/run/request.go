@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,8 +15,10 @@ const RequestVersion = 1
 // Request is what a run is asked to do: slipway/runs/{id}/request.json. The caller writes it once, before it
 // starts the execution; a deployment's Open writes one for each of its stacks.
 type Request struct {
-	Version int            `json:"version"`
-	RunID   string         `json:"runId"`
+	Version int    `json:"version"`
+	RunID   string `json:"runId"`
+	// Root is the deployment run that a stack's own run belongs to; empty in the deployment's request.
+	Root    string         `json:"root,omitempty"`
 	Command runlog.Command `json:"command"`
 	// Caller is who asked, for the lock and the log: "user@host".
 	Caller string `json:"caller"`
@@ -36,6 +39,9 @@ type Request struct {
 	// run whose execution it has not come to start is then closed by the next process.
 	Holder string `json:"holder,omitempty"`
 }
+
+// root is the run whose vault holds the request's secrets.
+func (r Request) root() string { return cmp.Or(r.Root, r.RunID) }
 
 // StackRequest is one stack of a request.
 type StackRequest struct {

@@ -2,8 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/plan"
@@ -19,14 +22,18 @@ func (s *stackTurn) beginRollback(ctx context.Context) error {
 	for id, op := range s.ops {
 		done[id] = plan.Outcome{
 			Succeeded: op.Status == runlog.OpSucceeded && op.Reason != reasonUnchanged,
-			Touched:   op.Status == runlog.OpFailed && op.Action == string(plan.ActionUpdate) && op.Error.Code != codeUnresolvable,
+			Touched:   touched(op),
 		}
 	}
-	undo := plan.BuildRollback(s.file.Plan, done)
+	undo := plan.BuildRollback(asDone(s.file.Plan, s.ops), done)
 	if err := putOnce(ctx, s.e.Objects, rollbackPlanKey(s.h.RunID), &undo); err != nil {
 		return err
 	}
-	if err := s.writeRollbackSegment(ctx, state.ReasonRollingBack); err != nil {
+	seg, err := s.e.segment(ctx, s.h, s.file, s.ops, state.ReasonRollingBack)
+	if err != nil {
+		return err
+	}
+	if err := s.e.appendSegment(ctx, s.h, seg); err != nil {
 		return err
 	}
 	s.rollback = &undo
@@ -38,6 +45,24 @@ func (s *stackTurn) beginRollback(ctx context.Context) error {
 	s.e.append(ctx, ev)
 	s.tellIrreversible(ctx, undo.Irreversible)
 	return nil
+}
+
+// asDone is the plan as it was carried out: an operation that might have been a replacement may have been an update.
+func asDone(p plan.Plan, ops map[string]runlog.Op) plan.Plan {
+	p.Operations = slices.Clone(p.Operations)
+	for i, planned := range p.Operations {
+		if op, ok := ops[planned.ID]; ok && planned.Kind == plan.KindResource && op.Action != "" {
+			p.Operations[i].Action = plan.Action(op.Action)
+			p.Operations[i].DeleteFirst = planned.DeleteFirst && op.Action == string(plan.ActionReplace)
+		}
+	}
+	return p
+}
+
+// touched: the operation is an update that has failed, and may have come half-way before it did.
+func touched(op runlog.Op) bool {
+	return op.Status == runlog.OpFailed && op.Action == string(plan.ActionUpdate) && op.Error != nil &&
+		op.Error.Code != codeUnresolvable && op.Error.Code != codeNotInvoked
 }
 
 // tellIrreversible says what the rollback will leave as it is.
@@ -56,9 +81,11 @@ func (s *stackTurn) tellIrreversible(ctx context.Context, list []plan.Irreversib
 	}
 }
 
-// undoInput fills in what an undo operation sends: the properties of the record as it was before the run.
-func (s *stackTurn) undoInput(planned plan.Operation, in *operationInput) error {
-	was, err := decodeResource(s.ops[planned.Undoes].Before)
+// undoInput fills in what an undo operation sends: the properties of the record as it was before the run. Where the
+// update that it undoes has failed, nobody knows how far that came: it starts from what was attempted.
+func (s *stackTurn) undoInput(ctx context.Context, planned plan.Operation, in *operationInput) error {
+	undone := s.ops[planned.Undoes]
+	was, err := decodeResource(undone.Before)
 	if err != nil {
 		return err
 	}
@@ -70,18 +97,21 @@ func (s *stackTurn) undoInput(planned plan.Operation, in *operationInput) error 
 	in.DeletionPolicy, in.UpdateReplacePolicy = was.DeletionPolicy, was.UpdateReplacePolicy
 	in.Route = provider.Route(was.ProvisionedBy)
 	in.WantAttributes = sortedIDs(was.Attributes)
+	if err := s.unveil(ctx, undone, in); err != nil {
+		return err
+	}
+	if touched(undone) {
+		if attempted, err := s.e.operationInput(ctx, s.h.RunID, undone.Wave, undone.OpID); err == nil {
+			in.Attempted = attempted.Properties
+		} else if !isAbsent(err) {
+			return err
+		}
+	}
 	return nil
 }
 
-// writeRollbackSegment appends this run's segment to the stack's rollback journal (reference §1.4), once.
-func (s *stackTurn) writeRollbackSegment(ctx context.Context, reason string) error {
-	seg, err := s.segment(reason)
-	if err != nil {
-		return err
-	}
-	return s.e.appendSegment(ctx, s.h, seg)
-}
-
+// appendSegment adds this run's segment to the stack's rollback journal (reference §1.4), once: the first one says
+// what the run had done when it failed.
 func (e *Engine) appendSegment(ctx context.Context, h runlog.Header, seg state.Segment) error {
 	journal, _, err := e.States.LoadJournal(ctx, h.Stack.Name, h.Stack.Region)
 	if err != nil && !state.IsNotFound(err) {
@@ -97,46 +127,37 @@ func (e *Engine) appendSegment(ctx context.Context, h runlog.Header, seg state.S
 	return e.States.AppendSegment(ctx, h.Stack.Name, h.Stack.Region, seg)
 }
 
-// segment tells in cdkd's terms what this run has done.
-func (s *stackTurn) segment(reason string) (state.Segment, error) {
-	return segmentOf(s.h, s.file, s.ops, reason, s.e.Clock.Now().UnixMilli())
-}
-
-func segmentOf(h runlog.Header, file planFile, ops map[string]runlog.Op, reason string, now int64) (state.Segment, error) {
+// segment tells in cdkd's terms what a run has done: what succeeded in the order in which it ended, and what failed.
+// A change of the record alone, an old half that was cleaned up, and what needed no call are not changes to it.
+func (e *Engine) segment(ctx context.Context, h runlog.Header, file planFile, ops map[string]runlog.Op, reason string) (state.Segment, error) {
 	seg := state.Segment{
-		RunID: h.RunID, Timestamp: now, Reason: reason, InitialDeploy: file.Initial,
+		RunID: h.RunID, Timestamp: e.Clock.Now().UnixMilli(), Reason: reason, InitialDeploy: file.Initial,
 		Operations: []state.CompletedOperation{},
 	}
+	var ended []runlog.Op
 	for _, planned := range file.Plan.Operations {
 		op, ok := ops[planned.ID]
-		if !ok || op.Reason == reasonUnchanged || planned.Action == plan.ActionRecord {
-			continue
+		if ok && op.Reason != reasonUnchanged && op.Action != string(plan.ActionRecord) && !strings.HasSuffix(op.OpID, plan.OldSuffix) {
+			ended = append(ended, op)
 		}
+	}
+	slices.SortStableFunc(ended, func(a, b runlog.Op) int { return a.FinishedAt.Compare(b.FinishedAt) })
+	for _, op := range ended {
 		before, err := decodeResource(op.Before)
 		if err != nil {
 			return seg, err
 		}
-		after, err := decodeResource(op.After)
-		if err != nil {
-			return seg, err
-		}
-		change := changeType(planned.Action)
 		switch op.Status {
 		case runlog.OpSucceeded:
-			done := state.CompletedOperation{
-				LogicalID: planned.LogicalID, ChangeType: change, ResourceType: planned.Type,
-				PhysicalID: op.PhysicalID, PreviousState: before,
-			}
-			if after != nil {
-				done.ProvisionedBy, done.Properties = after.ProvisionedBy, after.Properties
-			} else if before != nil {
-				done.ProvisionedBy = before.ProvisionedBy
+			done, err := completed(op, before)
+			if err != nil {
+				return seg, err
 			}
 			seg.Operations = append(seg.Operations, done)
 		case runlog.OpFailed:
-			lost := state.FailedOperation{LogicalID: planned.LogicalID, ChangeType: change, ResourceType: planned.Type}
-			if before != nil {
-				lost.PreviousState, lost.PhysicalID, lost.ProvisionedBy = before, before.PhysicalID, before.ProvisionedBy
+			lost, err := e.lost(ctx, h, op, before)
+			if err != nil {
+				return seg, err
 			}
 			seg.FailedOperations = append(seg.FailedOperations, lost)
 		}
@@ -144,13 +165,51 @@ func segmentOf(h runlog.Header, file planFile, ops map[string]runlog.Op, reason 
 	return seg, nil
 }
 
+func completed(op runlog.Op, before *state.Resource) (state.CompletedOperation, error) {
+	done := state.CompletedOperation{
+		LogicalID: op.LogicalID, ChangeType: changeType(plan.Action(op.Action)), ResourceType: op.Type,
+		PhysicalID: op.PhysicalID, PreviousState: before,
+	}
+	after, err := decodeResource(op.After)
+	switch {
+	case err != nil:
+		return done, err
+	case after != nil:
+		done.ProvisionedBy, done.Properties = after.ProvisionedBy, after.Properties
+	case before != nil:
+		done.ProvisionedBy = before.ProvisionedBy
+	}
+	return done, nil
+}
+
+// lost describes a failed operation. What it attempted stands in the input of its wave, unless it could not even be
+// resolved.
+func (e *Engine) lost(ctx context.Context, h runlog.Header, op runlog.Op, before *state.Resource) (state.FailedOperation, error) {
+	lost := state.FailedOperation{LogicalID: op.LogicalID, ChangeType: changeType(plan.Action(op.Action)), ResourceType: op.Type}
+	if before != nil {
+		lost.PreviousState, lost.PhysicalID, lost.ProvisionedBy = before, before.PhysicalID, before.ProvisionedBy
+	}
+	if op.Error != nil && op.Error.Code == codeUnresolvable {
+		return lost, nil
+	}
+	input, err := e.operationInput(ctx, h.RunID, op.Wave, op.OpID)
+	switch {
+	case errors.Is(err, errNoInput) || isAbsent(err):
+	case err != nil:
+		return lost, err
+	default:
+		lost.AttemptedProperties = input.recordable()
+	}
+	return lost, nil
+}
+
 // changeType is cdkd's word for an action: a replacement is an UPDATE to it.
 func changeType(a plan.Action) string {
 	switch a {
 	case plan.ActionCreate:
-		return "CREATE"
+		return state.ChangeCreate
 	case plan.ActionDelete, plan.ActionForget:
-		return "DELETE"
+		return state.ChangeDelete
 	}
-	return "UPDATE"
+	return state.ChangeUpdate
 }

@@ -4,15 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
-// settleSlice is how long one call of Settle works on an open operation before it answers.
-const settleSlice = 4 * time.Minute
+const (
+	// settleSlice is how long one call of Settle works on an open operation before it answers.
+	settleSlice = 4 * time.Minute
+	// recoveries is how many operations Settle recovers at a time.
+	recoveries = 20
+)
 
 // Settle ends a run whose execution has died. It fences the run, so that a late process of it is refused;
 // outwaits what may still be working; recovers every open operation under its own token; folds; leaves a
@@ -23,19 +30,43 @@ func (e *Engine) Settle(ctx context.Context, runID string) (Settled, error) {
 	if err != nil {
 		return Settled{}, fmt.Errorf("reading the header of run %s: %w", runID, err)
 	}
-	if h.Status == runlog.StatusClosed {
-		return Settled{RunID: runID, Settled: true}, e.unlock(ctx, h)
-	}
-	if h.Status != runlog.StatusSettling {
-		h.Status, h.Epoch = runlog.StatusSettling, h.Epoch+1
-		if h, err = e.Log.UpdateHeader(ctx, h); err != nil {
-			return Settled{}, fmt.Errorf("fencing run %s: %w", runID, err)
+	if h.Result == "" {
+		if h, err = e.fence(ctx, h); err != nil {
+			return Settled{}, err
 		}
+	}
+	if h.Result != "" {
+		if h, err = e.closeHeader(ctx, h, h.Result); err != nil {
+			return Settled{}, err
+		}
+		return Settled{RunID: runID, Settled: true}, e.unlock(ctx, h)
 	}
 	if h.Kind == runlog.KindDeployment {
 		return e.settleDeployment(ctx, h)
 	}
 	return e.settleStack(ctx, h)
+}
+
+// fence moves a run to SETTLING, so that its own late processes are refused, unless it has its result already.
+func (e *Engine) fence(ctx context.Context, h runlog.Header) (runlog.Header, error) {
+	for range 5 {
+		if h.Status == runlog.StatusSettling || h.Result != "" {
+			return h, nil
+		}
+		h.Status, h.Epoch = runlog.StatusSettling, h.Epoch+1
+		stored, err := e.Log.UpdateHeader(ctx, h)
+		if err == nil {
+			return stored, nil
+		}
+		if !errors.Is(err, runlog.ErrConflict) {
+			return h, fmt.Errorf("fencing run %s: %w", h.RunID, err)
+		}
+		// It is alive, or somebody else settles it.
+		if h, err = e.Log.Header(ctx, h.RunID); err != nil {
+			return h, fmt.Errorf("reading the header of run %s: %w", h.RunID, err)
+		}
+	}
+	return h, fmt.Errorf("fencing run %s: %w", h.RunID, runlog.ErrConflict)
 }
 
 // settleDeployment settles the runs of a dead deployment's stacks that have died with it, and closes it.
@@ -88,7 +119,7 @@ func (e *Engine) closeUnbegun(ctx context.Context, h runlog.Header) error {
 			continue
 		}
 		child.Failure = &runlog.Failure{Summary: "the run was not begun", Detail: "its deployment ended before its turn came"}
-		if err := e.closeHeader(ctx, child, runlog.ResultFailed); err != nil {
+		if _, err := e.closeHeader(ctx, child, runlog.ResultFailed); err != nil {
 			return err
 		}
 	}
@@ -121,35 +152,63 @@ func (e *Engine) settleStack(ctx context.Context, h runlog.Header) (Settled, err
 	if err != nil {
 		return Settled{}, err
 	}
-	until := e.Clock.Now().Add(settleSlice)
-	for _, id := range sortedIDs(ops) {
-		op := ops[id]
-		if op.Status.Ended() {
-			continue
-		}
-		if wait := op.Lease.Until.Sub(e.Clock.Now()); wait > 0 && op.Lease.Holder != e.Holder && e.Executions.HolderAlive(ctx, op.Lease.Holder) {
-			return Settled{RunID: h.RunID, Seconds: int(wait/time.Second) + 1}, nil
-		}
-		recovered, err := e.recover(ctx, h, op, until.Sub(e.Clock.Now()))
-		if err != nil {
-			return Settled{}, err
-		}
-		if !recovered.Status.Ended() {
-			return Settled{RunID: h.RunID, Seconds: int(max(recovered.NotBefore.Sub(e.Clock.Now()), 0)/time.Second) + 1}, nil
-		}
-		ops[id] = recovered
+	wait, err := e.recoverAll(ctx, h, ops)
+	if err != nil {
+		return Settled{}, err
+	}
+	if wait > 0 {
+		return Settled{RunID: h.RunID, Seconds: int((wait + time.Second - 1) / time.Second)}, nil
 	}
 	return e.foldDead(ctx, h, file, ops)
 }
 
+// recoverAll brings every open operation of a dead run to its end, in ops too, several at a time. Where one
+// can't be ended yet it returns how long to wait: somebody may still be working on it, or it is slow.
+func (e *Engine) recoverAll(ctx context.Context, h runlog.Header, ops map[string]runlog.Op) (time.Duration, error) {
+	var open []runlog.Op
+	for _, id := range sortedIDs(ops) {
+		if op := ops[id]; !op.Status.Ended() {
+			open = append(open, op)
+		}
+	}
+	var mu sync.Mutex
+	var wait time.Duration
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(recoveries)
+	for _, op := range open {
+		left := op.Lease.Until.Sub(e.Clock.Now())
+		if left > 0 && op.Lease.Holder != e.Holder && e.Executions.HolderAlive(ctx, op.Lease.Holder) {
+			mu.Lock()
+			wait = max(wait, left)
+			mu.Unlock()
+			continue
+		}
+		g.Go(func() error {
+			op, err := e.recover(ctx, h, op)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			ops[op.OpID] = op
+			if !op.Status.Ended() {
+				wait = max(wait, op.NotBefore.Sub(e.Clock.Now()), time.Second)
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	return wait, err
+}
+
 // recover carries an open operation of a dead run to its end, under the token it was begun with.
-func (e *Engine) recover(ctx context.Context, h runlog.Header, op runlog.Op, slice time.Duration) (runlog.Op, error) {
+func (e *Engine) recover(ctx context.Context, h runlog.Header, op runlog.Op) (runlog.Op, error) {
 	input, err := e.operationInput(ctx, h.RunID, op.Wave, op.OpID)
 	if err != nil {
 		return runlog.Op{}, err
 	}
 	input.Attempt = op.Attempt
-	return e.carryOut(ctx, h.RunID, op.Wave, h.Epoch, runlog.StatusSettling, input, max(slice, time.Second))
+	return e.carryOut(ctx, h.RunID, op.Wave, h.Epoch, runlog.StatusSettling, input, settleSlice)
 }
 
 // foldDead folds the results of a dead run and closes it.
@@ -177,12 +236,12 @@ func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, o
 	if _, err := l.foldAll(ops, byID, last.Folded); err != nil {
 		return Settled{}, err
 	}
-	if err := e.saveLedger(ctx, l, h.RunID, file.generation()); err != nil {
+	if err := e.saveLedger(ctx, l, h.RunID, file.interim(l)); err != nil {
 		return Settled{}, err
 	}
 	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag
 	if h.Command == runlog.CommandDeploy {
-		seg, err := segmentOf(h, file, ops, state.ReasonInterrupted, e.Clock.Now().UnixMilli())
+		seg, err := e.segment(ctx, h, file, ops, state.ReasonInterrupted)
 		if err != nil {
 			return Settled{}, err
 		}
@@ -197,42 +256,17 @@ func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, o
 	return e.interrupted(ctx, h)
 }
 
-// interrupted closes a settled run. One that had already told its end was done with everything but its header:
-// what it told stands.
+// interrupted closes a settled run.
 func (e *Engine) interrupted(ctx context.Context, h runlog.Header) (Settled, error) {
-	told, err := e.told(ctx, h.RunID)
-	if err != nil {
-		return Settled{}, err
-	}
-	result := runlog.ResultFailed
-	switch {
-	case told != nil:
-		result, h.Failure = told.Result, told.Failure
-		if told.Counts != nil {
-			h.Counts = *told.Counts
-		}
-	case h.Failure == nil:
+	if h.Failure == nil {
 		h.Failure = &runlog.Failure{
 			Summary: "the run was interrupted",
 			Detail:  "its execution ended before its work did; what it had done was saved",
 		}
 	}
-	if err := e.closeHeader(ctx, h, result); err != nil {
+	h, err := e.closeHeader(ctx, h, runlog.ResultFailed)
+	if err != nil {
 		return Settled{}, err
 	}
 	return Settled{RunID: h.RunID, Settled: true}, e.unlock(ctx, h)
-}
-
-// told returns the event with which a run has told its end, nil when it has not.
-func (e *Engine) told(ctx context.Context, runID string) (*runlog.Event, error) {
-	events, err := e.Log.Events(ctx, runID, "")
-	if err != nil {
-		return nil, fmt.Errorf("reading the events of run %s: %w", runID, err)
-	}
-	for _, ev := range events {
-		if ev.Type == runlog.RunFinished {
-			return &ev, nil
-		}
-	}
-	return nil, nil
 }

@@ -22,6 +22,11 @@ type stackTurn struct {
 	ledger *ledger
 	tmpl   *template.Template // nil for a destroy
 	byID   map[string]plan.Operation
+	// What this turn has made once and uses again: the resolver over the record as it stands, the inputs of
+	// ready operations, which nothing in this turn can change any more, and the inputs of earlier waves.
+	resolves *intrinsic.Resolver
+	inputs   map[string]operationInput
+	waves    map[int]waveInput
 }
 
 // decideStack renews the lock, folds results, saves the state, and chooses the next wave.
@@ -34,7 +39,7 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 	if err := lock.Renew(ctx); err != nil {
 		return Step{}, err
 	}
-	s := &stackTurn{turn: t, byID: index(t.current())}
+	s := &stackTurn{turn: t, byID: index(t.current()), inputs: map[string]operationInput{}, waves: map[int]waveInput{}}
 	if s.ledger, err = e.loadLedger(ctx, t.h.Stack); err != nil {
 		return Step{}, err
 	}
@@ -58,15 +63,16 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 			return Step{}, err
 		}
 	}
-	if err := e.saveLedger(ctx, s.ledger, t.h.RunID, t.file.generation()); err != nil {
+	if err := e.saveLedger(ctx, s.ledger, t.h.RunID, t.file.interim(s.ledger)); err != nil {
 		return Step{}, err
 	}
 	t.h.StateETag, t.h.SidecarETag = s.ledger.stateETag, s.ledger.sidecarETag
+	s.tellConflicts(ctx)
 	if wave.Done {
 		return Step{Kind: StepDone}, nil
 	}
 	if len(wave.Start)+len(wave.Poll) == 0 {
-		return t.waitStep(wave.Wait), nil
+		return t.waitFor(wave.Wait), nil
 	}
 	return s.dispatch(ctx, wave)
 }
@@ -79,9 +85,12 @@ func (s *stackTurn) settleReady(ctx context.Context) (plan.Wave, error) {
 		if err != nil {
 			return plan.Wave{}, err
 		}
+		if len(folded) > len(s.rec.Folded) {
+			s.resolves = nil
+		}
 		s.rec.Folded = folded
 		wave := plan.Next(s.current(), s.states(), plan.Options{
-			Concurrency: s.req.Options.Concurrency, Now: s.e.Clock.Now(), KeepGoing: s.h.Command == runlog.CommandDestroy || s.rollback != nil,
+			Concurrency: s.req.Options.Concurrency, Now: s.now(), KeepGoing: s.h.Command == runlog.CommandDestroy || s.rollback != nil,
 		})
 		ended := len(wave.Skip) > 0
 		if err := s.skip(ctx, wave.Skip, s.byID); err != nil {
@@ -93,6 +102,15 @@ func (s *stackTurn) settleReady(ctx context.Context) (plan.Wave, error) {
 				return plan.Wave{}, err
 			}
 			ended = ended || done
+		}
+		for _, id := range wave.Poll {
+			planned := s.byID[id]
+			if _, err := s.pollInput(ctx, planned); err != nil {
+				if err := s.refuse(ctx, planned, err); err != nil {
+					return plan.Wave{}, err
+				}
+				ended = true
+			}
 		}
 		if !ended {
 			return wave, nil
@@ -113,8 +131,49 @@ func (s *stackTurn) before(planned plan.Operation) *state.Resource {
 	return s.ledger.record.Resources[planned.LogicalID]
 }
 
+// pollInput is the input of an operation that has begun. What is in flight goes on with the very request that
+// began it; a new attempt is resolved anew.
+func (s *stackTurn) pollInput(ctx context.Context, planned plan.Operation) (operationInput, error) {
+	op := s.ops[planned.ID]
+	if retryDue(op) {
+		return s.input(ctx, planned)
+	}
+	if in, ok := s.inputs[planned.ID]; ok {
+		return in, nil
+	}
+	w, ok := s.waves[op.Wave]
+	if !ok {
+		if err := getJSON(ctx, s.e.Objects, waveKey(s.h.RunID, op.Wave), &w); err != nil && !isAbsent(err) {
+			return operationInput{}, err
+		}
+		s.waves[op.Wave] = w
+	}
+	raw, ok := w.Operations[planned.ID]
+	if !ok {
+		return s.input(ctx, planned)
+	}
+	var in operationInput
+	if err := unmarshal(raw, &in); err != nil {
+		return in, fmt.Errorf("reading the input of %s: %w", planned.ID, err)
+	}
+	in.Attempt = op.Attempt
+	s.inputs[planned.ID] = in
+	return in, nil
+}
+
 // input resolves what a provisioner needs for one operation.
-func (s *stackTurn) input(planned plan.Operation) (operationInput, error) {
+func (s *stackTurn) input(ctx context.Context, planned plan.Operation) (operationInput, error) {
+	if in, ok := s.inputs[planned.ID]; ok {
+		return in, nil
+	}
+	in, err := s.resolve(ctx, planned)
+	if err == nil {
+		s.inputs[planned.ID] = in
+	}
+	return in, err
+}
+
+func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operationInput, error) {
 	in := s.about()
 	in.Operation, in.Attempt = planned, s.attempt(planned.ID)
 	before := s.before(planned)
@@ -130,7 +189,8 @@ func (s *stackTurn) input(planned plan.Operation) (operationInput, error) {
 	case planned.Action == plan.ActionDelete || planned.Action == plan.ActionForget:
 		return in, nil
 	case strings.HasSuffix(planned.ID, plan.UndoSuffix):
-		return in, s.undoInput(planned, &in)
+		err := s.undoInput(ctx, planned, &in)
+		return in, err
 	}
 	res := s.tmpl.Resources[planned.LogicalID]
 	if res == nil {
@@ -140,18 +200,28 @@ func (s *stackTurn) input(planned plan.Operation) (operationInput, error) {
 	if err != nil {
 		return in, intrinsic.InResource(err, planned.LogicalID)
 	}
-	if waits := intrinsic.HasUnknown(props); len(waits) > 0 {
-		return in, intrinsic.InResource(diag.Errorf("a value it refers to does not exist", strings.Join(waits, ", ")), planned.LogicalID)
-	}
 	if props == nil {
 		props = map[string]any{}
 	}
-	in.Properties = props
+	v := s.veil()
+	compared, err := v.conceal(ctx, &in, props, before, s.resolver().Resolve)
+	if err != nil {
+		return in, err
+	}
+	if err := secretWaits(intrinsic.HasUnknown(in.Properties)); err != nil {
+		return in, intrinsic.InResource(err, planned.LogicalID)
+	}
+	if waits := intrinsic.HasUnknown(in.Properties); len(waits) > 0 {
+		return in, intrinsic.InResource(diag.Errorf("a value it refers to does not exist", strings.Join(waits, ", ")), planned.LogicalID)
+	}
 	in.Dependencies = s.file.Dependencies[planned.LogicalID]
 	in.DeletionPolicy, _ = res.DeletionPolicy.(string)
 	in.UpdateReplacePolicy, _ = res.UpdateReplacePolicy.(string)
 	in.WantAttributes = s.file.Attributes[planned.LogicalID]
-	in.Operation = turned(planned, before, props)
+	in.Operation = turned(planned, before, compared)
+	if err := v.missingAtTurn(in.Operation, before, compared).Err(); err != nil {
+		return in, err
+	}
 	if in.Operation.Action == plan.ActionReplace {
 		in.NameSuffix = token(s.h.RunID, planned.ID, "name", 1)[len("slipway-"):][:6]
 		if planned.Type != recordedType(before) {
@@ -159,6 +229,11 @@ func (s *stackTurn) input(planned plan.Operation) (operationInput, error) {
 		}
 	}
 	return in, nil
+}
+
+// veil knows the secret places of the run's template.
+func (s *stackTurn) veil() *veil {
+	return &veil{e: s.e, s: s.req.Stacks[0], t: s.tmpl, f: s.file.Facts, masked: s.ledger.masked}
 }
 
 func recordedType(r *state.Resource) string {
@@ -170,9 +245,12 @@ func recordedType(r *state.Resource) string {
 
 // resolver resolves against the record as it stands now. A resource that is not in the record is pending.
 func (s *stackTurn) resolver() *intrinsic.Resolver {
-	scope := s.file.Facts.scope(s.tmpl)
-	scope.Resources = resourcesOf(s.ledger.record)
-	return intrinsic.NewResolver(scope)
+	if s.resolves == nil {
+		scope := s.file.Facts.scope(s.tmpl)
+		scope.Resources = withoutMasked(resourcesOf(s.ledger.record), s.ledger.masked)
+		s.resolves = intrinsic.NewResolver(scope)
+	}
+	return s.resolves
 }
 
 func resourcesOf(rec *state.Record) map[string]intrinsic.Resource {
@@ -185,27 +263,68 @@ func resourcesOf(rec *state.Record) map[string]intrinsic.Resource {
 
 // dispatch writes the inputs of a wave and shows its items to the state machine.
 func (s *stackTurn) dispatch(ctx context.Context, wave plan.Wave) (Step, error) {
-	ids := slices.Concat(wave.Start, wave.Poll)
-	inputs := make(map[string]operationInput, len(ids))
-	step := Step{Kind: StepWave, Wave: s.n, Slice: int(longSlice.Seconds())}
-	for _, id := range ids {
-		in, err := s.input(s.byID[id])
+	inputs := make(map[string]operationInput, len(wave.Start)+len(wave.Poll))
+	var items []Item
+	add := func(id string, in operationInput, err error) error {
 		if err != nil {
-			return Step{}, fmt.Errorf("preparing %s: %w", id, err)
+			return fmt.Errorf("preparing %s: %w", id, err)
 		}
 		inputs[id] = in
-		step.Items = append(step.Items, item(in.Operation))
+		items = append(items, item(in.Operation))
+		return nil
 	}
-	if wave.Waiting > 0 {
-		step.Slice = int(shortSlice.Seconds())
+	for _, id := range wave.Start {
+		in, err := s.input(ctx, s.byID[id])
+		if err := add(id, in, err); err != nil {
+			return Step{}, err
+		}
 	}
-	if err := s.writeWave(ctx, inputs); err != nil {
+	for _, id := range wave.Poll {
+		in, err := s.pollInput(ctx, s.byID[id])
+		if err := add(id, in, err); err != nil {
+			return Step{}, err
+		}
+	}
+	items, err := s.writeWave(ctx, inputs, items)
+	if err != nil {
 		return Step{}, err
 	}
+	if len(items) == 0 {
+		return s.waitFor(0), nil
+	}
 	ev := runEvent(s.h, s.n, runlog.WaveStarted)
-	ev.Wave, ev.Total = s.n, len(ids)
+	ev.Wave, ev.Total = s.n, len(items)
 	s.e.append(ctx, ev)
-	return step, nil
+	slice := s.slice(len(items), s.inFlight()+len(wave.Start), wave.Waiting)
+	return Step{Kind: StepWave, Wave: s.n, Slice: int(slice.Seconds()), Items: items}, nil
+}
+
+// inFlight counts the operations that have begun and not ended.
+func (s *stackTurn) inFlight() int {
+	n := 0
+	for _, op := range s.ops {
+		if !op.Status.Ended() || retryDue(op) {
+			n++
+		}
+	}
+	return n
+}
+
+// tellConflicts warns of resources whose record somebody else has changed while this run worked on them.
+func (s *stackTurn) tellConflicts(ctx context.Context) {
+	for _, id := range s.ledger.conflicts {
+		d := diag.Diagnostic{
+			Severity: diag.Warning, Stack: s.h.Stack.Name, LogicalID: id,
+			Summary: "the record of " + id + " was changed by another tool during the run",
+			Next:    "Compare the resource with its record: slipway drift " + s.h.Stack.Name + ".",
+		}
+		s.h.Diagnostics = append(s.h.Diagnostics, d)
+		ev := runEvent(s.h, s.n, runlog.Warned)
+		ev.ID = runlog.EventID(s.n, "conflict."+id, runlog.Warned, 0)
+		ev.Wave, ev.LogicalID, ev.Message = s.n, id, d.Summary
+		s.e.append(ctx, ev)
+	}
+	s.ledger.conflicts = nil
 }
 
 // template reads and parses a stored template.

@@ -179,6 +179,8 @@ type Op struct {
 	Before json.RawMessage `json:"before,omitempty"`
 	// After is the state record that the result leads to; absent when the resource is gone.
 	After json.RawMessage `json:"after,omitempty"`
+	// Masked are keyed digests of the secrets that After holds as "***", by path: what the sidecar will hold.
+	Masked map[string]string `json:"masked,omitempty"`
 	// PhysicalID is what the operation has made or is working on, as soon as it is known.
 	PhysicalID string `json:"physicalId,omitempty"`
 	// Stage is how far an operation of several calls has come; "" before the first has ended.

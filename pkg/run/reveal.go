@@ -1,0 +1,307 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/secret"
+)
+
+// codeDynamicReference marks an operation whose dynamic references could not be resolved.
+const codeDynamicReference = "DynamicReference"
+
+// reveal puts the secrets of an operation into its request: what the vault has for it, and what its dynamic
+// references come to. It returns the provider to call instead of p, which masks everything that comes back. From
+// here on the request is in clear: it is for the provider alone.
+func (e *Engine) reveal(ctx context.Context, p provider.Provider, input operationInput, req provider.Request) (provider.Provider, provider.Request, error) {
+	if input.Operation.Action == plan.ActionDelete {
+		return p, req, nil
+	}
+	expressions := input.Properties
+	open := opener{e: e, root: input.Root, contents: map[string]sealed{}}
+	var err error
+	if req.Properties, err = open.object(ctx, req.Properties); err == nil {
+		req.Previous, err = open.object(ctx, req.Previous)
+	}
+	if err != nil {
+		return nil, req, fmt.Errorf("the secrets of %s: %w", req.LogicalID, err)
+	}
+	if input.Secrets != nil {
+		for _, path := range input.Secrets.Same {
+			if v, ok := secret.At(req.Properties, path); ok {
+				req.Previous = secret.ReplaceIn(req.Previous, path, v)
+			}
+		}
+	}
+	var named map[string]string
+	if secret.HasReference(expressions) {
+		resolved, err := e.resolver(input.Root).Resolve(ctx, secret.Where{Account: input.Account, Region: input.Region}, expressions)
+		if err != nil {
+			return nil, req, err
+		}
+		named = resolved.Secrets
+		req.Properties = inReferences(expressions, resolved.Value, req.Properties).(map[string]any)
+		if previous, ok := sameReferences(req.Previous, expressions, resolved.Value).(map[string]any); ok && req.Previous != nil {
+			req.Previous = previous
+		}
+	}
+	redactor := secret.NewRedactor(open.values(), named)
+	if redactor.Empty() {
+		return p, req, nil
+	}
+	return masking{Provider: p, redactor: redactor, expressions: expressions, named: named}, req, nil
+}
+
+// opener replaces handle expressions by what the vault has under them.
+type opener struct {
+	e        *Engine
+	root     string
+	contents map[string]sealed // by handle
+}
+
+func (o opener) object(ctx context.Context, properties map[string]any) (map[string]any, error) {
+	if properties == nil {
+		return nil, nil
+	}
+	var failure error
+	out := secret.Leaves(properties, func(leaf any) any {
+		handle, n, ok := secret.ParseHandle(leaf)
+		if !ok || failure != nil {
+			return leaf
+		}
+		content, err := o.content(ctx, handle)
+		if err == nil && n >= len(content.Leaves) {
+			err = secret.ErrNotInVault
+		}
+		if failure = err; err != nil {
+			return leaf
+		}
+		return content.Leaves[n]
+	})
+	return out.(map[string]any), failure
+}
+
+func (o opener) content(ctx context.Context, handle string) (sealed, error) {
+	if content, ok := o.contents[handle]; ok {
+		return content, nil
+	}
+	if o.e.Vault == nil {
+		return sealed{}, errNoVault
+	}
+	var content sealed
+	if err := o.e.Vault.Get(ctx, o.root, handle, &content); err != nil {
+		return content, err
+	}
+	o.contents[handle] = content
+	return content, nil
+}
+
+// values are all the secrets that were opened.
+func (o opener) values() []any {
+	var all []any
+	for _, handle := range sortedIDs(o.contents) {
+		all = append(append(all, o.contents[handle].Values...), o.contents[handle].Leaves...)
+	}
+	return all
+}
+
+// inReferences takes the resolved leaf where there was a dynamic reference, and the one that is there elsewhere.
+func inReferences(expression, resolved, standing any) any {
+	switch x := expression.(type) {
+	case map[string]any:
+		r, okR := resolved.(map[string]any)
+		s, okS := standing.(map[string]any)
+		if !okR || !okS {
+			return standing
+		}
+		out := make(map[string]any, len(s))
+		for k, v := range s {
+			out[k] = inReferences(x[k], r[k], v)
+		}
+		return out
+	case []any:
+		r, okR := resolved.([]any)
+		s, okS := standing.([]any)
+		if !okR || !okS || len(r) != len(x) || len(s) != len(x) {
+			return standing
+		}
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = inReferences(x[i], r[i], s[i])
+		}
+		return out
+	}
+	if secret.HasReference(expression) {
+		return resolved
+	}
+	return standing
+}
+
+// sameReferences resolves the dynamic references of the record that the desired properties have at the same place:
+// they are no change. Others stay text, which is one.
+func sameReferences(recorded, expression, resolved any) any {
+	switch was := recorded.(type) {
+	case map[string]any:
+		x, okX := expression.(map[string]any)
+		r, okR := resolved.(map[string]any)
+		if !okX || !okR {
+			return recorded
+		}
+		out := make(map[string]any, len(was))
+		for k, v := range was {
+			out[k] = sameReferences(v, x[k], r[k])
+		}
+		return out
+	case []any:
+		x, okX := expression.([]any)
+		r, okR := resolved.([]any)
+		if !okX || !okR || len(x) != len(was) || len(r) != len(was) {
+			return recorded
+		}
+		out := make([]any, len(was))
+		for i := range was {
+			out[i] = sameReferences(was[i], x[i], r[i])
+		}
+		return out
+	case string:
+		if x, ok := expression.(string); ok && x == was && secret.HasReference(x) {
+			return resolved
+		}
+	}
+	return recorded
+}
+
+// resolver is the resolver of a run, which asks for each secret once.
+func (e *Engine) resolver(root string) *secret.Resolver {
+	r, _ := e.resolvers.LoadOrStore(root, &secret.Resolver{Source: e.Secrets})
+	return r.(*secret.Resolver)
+}
+
+// unresolvable is the failure of an operation whose secrets can't be had. What the vault does not have is lost;
+// a service that did not answer may do so later.
+func unresolvable(err error) *provider.Error {
+	kind := provider.KindInvalid
+	switch {
+	case errors.Is(err, secret.ErrUnavailable):
+		kind = provider.KindUnavailable
+	case errors.Is(err, secret.ErrDenied):
+		kind = provider.KindAccessDenied
+	}
+	return &provider.Error{Kind: kind, Code: codeDynamicReference, Message: err.Error()}
+}
+
+// masking masks what a provider gives back: by position, where the request had a secret, and by value.
+type masking struct {
+	provider.Provider
+	redactor    *secret.Redactor
+	expressions map[string]any
+	named       map[string]string
+}
+
+// Create implements provider.Provider.
+func (m masking) Create(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	progress, err := m.Provider.Create(ctx, req)
+	return m.progress(progress), m.failure(err)
+}
+
+// Update implements provider.Provider.
+func (m masking) Update(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	progress, err := m.Provider.Update(ctx, req)
+	return m.progress(progress), m.failure(err)
+}
+
+// Delete implements provider.Provider.
+func (m masking) Delete(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	progress, err := m.Provider.Delete(ctx, req)
+	return m.progress(progress), m.failure(err)
+}
+
+// Poll implements provider.Provider.
+func (m masking) Poll(ctx context.Context, req provider.Request, h provider.Handle) (provider.Progress, error) {
+	progress, err := m.Provider.Poll(ctx, req, h)
+	return m.progress(progress), m.failure(err)
+}
+
+// Read implements provider.Provider.
+func (m masking) Read(ctx context.Context, req provider.Request) (provider.Snapshot, error) {
+	snapshot, err := m.Provider.Read(ctx, req)
+	snapshot.Properties, snapshot.Attributes = m.object(snapshot.Properties), m.object(snapshot.Attributes)
+	return snapshot, m.failure(err)
+}
+
+func (m masking) progress(p provider.Progress) provider.Progress {
+	p.Attributes, p.Effective, p.Observed = m.object(p.Attributes), m.object(p.Effective), m.object(p.Observed)
+	p.Skipped = m.redactor.Text(p.Skipped)
+	return p
+}
+
+func (m masking) object(v map[string]any) map[string]any {
+	if v == nil {
+		return nil
+	}
+	return m.redactor.Object(m.position(m.expressions, v).(map[string]any))
+}
+
+// secretReference reports whether a text has a dynamic reference to a secret, which then stands for it.
+func (m masking) secretReference(text string) bool {
+	for _, reference := range m.named {
+		if strings.Contains(text, reference) {
+			return true
+		}
+	}
+	return false
+}
+
+// position masks what stands where the request had a handle or a dynamic reference to a secret.
+func (m masking) position(expression, v any) any {
+	if _, _, ok := secret.ParseHandle(expression); ok {
+		return secret.Masked(v)
+	}
+	if text, ok := expression.(string); ok && m.secretReference(text) {
+		return text
+	}
+	switch x := expression.(type) {
+	case map[string]any:
+		object, ok := v.(map[string]any)
+		if !ok {
+			return v
+		}
+		out := make(map[string]any, len(object))
+		for k, member := range object {
+			out[k] = m.position(x[k], member)
+		}
+		return out
+	case []any:
+		list, ok := v.([]any)
+		if !ok || len(list) != len(x) {
+			return v
+		}
+		out := make([]any, len(list))
+		for i := range list {
+			out[i] = m.position(x[i], list[i])
+		}
+		return out
+	}
+	return v
+}
+
+// failure masks an error by its texts. What it wraps could be printed, so that is left out.
+func (m masking) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	var perr *provider.Error
+	if !errors.As(err, &perr) {
+		return &provider.Error{Kind: provider.KindFailed, Message: m.redactor.Text(err.Error())}
+	}
+	masked := *perr
+	masked.Message, masked.Err = m.redactor.Text(perr.Message), nil
+	if masked.Message == "" && perr.Err != nil {
+		masked.Message = m.redactor.Text(perr.Err.Error())
+	}
+	return &masked
+}
