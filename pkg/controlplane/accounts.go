@@ -8,9 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	cc "github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/secret"
 )
 
 // accounts makes the clients that work on a stack's account and region, and keeps them: their connections and
@@ -60,4 +62,13 @@ func (a *accounts) ec2(account, region string) *ec2.Client {
 
 func (a *accounts) ssm(account, region string) *ssm.Client {
 	return ssm.NewFromConfig(a.config(account, region))
+}
+
+// ssmAPI and secretsManager are the clients of secret.AWS.
+func (a *accounts) ssmAPI(_ context.Context, in secret.Where) (secret.SSMAPI, error) {
+	return a.ssm(in.Account, in.Region), nil
+}
+
+func (a *accounts) secretsManager(_ context.Context, in secret.Where) (secret.SecretsManagerAPI, error) {
+	return secretsmanager.NewFromConfig(a.config(in.Account, in.Region)), nil
 }

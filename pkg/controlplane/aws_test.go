@@ -16,6 +16,7 @@ import (
 	cc "github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/secret"
 )
 
 // service answers the calls of every client: by host and, where there is one, target.
@@ -102,6 +103,34 @@ func TestSSMParametersAreReadAndSecretOnesAreNot(t *testing.T) {
 	p, _ = plane(t, map[string]reply{call: {400, nil, `{"__type":"ParameterNotFound"}`}})
 	if _, err := p.Engine.Facts.SSMParameter(t.Context(), "111111111111", "eu-west-1", "/absent"); err == nil || !strings.Contains(err.Error(), "/absent") {
 		t.Fatalf("error is %v", err)
+	}
+}
+
+func TestDynamicReferencesAreReadInTheStacksRegion(t *testing.T) {
+	p, _ := plane(t, map[string]reply{
+		"ssm.us-west-2.amazonaws.com AmazonSSM.GetParameter":                   {200, nil, `{"Parameter":{"Type":"SecureString","Value":"v"}}`},
+		"secretsmanager.us-west-2.amazonaws.com secretsmanager.GetSecretValue": {200, nil, `{"SecretString":"s"}`},
+	})
+	in := secret.Where{Account: "111111111111", Region: "us-west-2"}
+	if v, err := p.Engine.Secrets.Parameter(t.Context(), in, "/password", ""); err != nil || v.Value != "v" || !v.Secure {
+		t.Errorf("Parameter = %+v, %v", v, err)
+	}
+	if s, err := p.Engine.Secrets.SecretString(t.Context(), in, "db", "", ""); err != nil || s != "s" {
+		t.Errorf("SecretString = %q, %v", s, err)
+	}
+	in.Account = "222222222222"
+	if _, err := p.Engine.Secrets.SecretString(t.Context(), in, "db", "", ""); err == nil {
+		t.Error("a secret of another account was read")
+	}
+}
+
+func TestThereIsAVaultIfThereIsAKey(t *testing.T) {
+	if p, _ := plane(t, nil); p.Engine.Vault != nil {
+		t.Error("there is a vault without a key")
+	}
+	env := environment(t, map[string]string{VaultKeyVariable: "alias/slipway"})
+	if p := New((&service{}).config(), env, nil); p.Engine.Vault == nil || p.Engine.Vault.Sealer.(*secret.KMS).KeyID != "alias/slipway" {
+		t.Error("there is no vault under the key")
 	}
 }
 

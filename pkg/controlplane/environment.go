@@ -24,6 +24,8 @@ const (
 	// JournalDaysVariable is for how many days after its end a run's events and operation journal are kept;
 	// 90 without it, 0 for ever.
 	JournalDaysVariable = "JOURNAL_DAYS"
+	// VaultKeyVariable names the KMS key of the run vault. Without it a stack with NoEcho values is refused.
+	VaultKeyVariable = "VAULT_KEY_ID"
 )
 
 const journalDays = 90
@@ -33,6 +35,7 @@ type Environment struct {
 	StateBucket       string
 	StateBucketRegion string // "" is the function's own
 	TableName         string
+	VaultKey          string // "" is no vault
 	RunStateMachine   arn.ARN
 	// JournalRetention is how long a closed run's events and operation journal are kept; 0 is for ever.
 	JournalRetention time.Duration
@@ -45,6 +48,7 @@ type Environment struct {
 func ReadEnvironment(get func(string) string) (Environment, error) {
 	e := Environment{
 		StateBucket: get(StateBucketVariable), StateBucketRegion: get(StateBucketRegionVariable), TableName: get(TableNameVariable),
+		VaultKey:         get(VaultKeyVariable),
 		JournalRetention: journalDays * 24 * time.Hour,
 		FunctionName:     get("AWS_LAMBDA_FUNCTION_NAME"), LogStream: get("AWS_LAMBDA_LOG_STREAM_NAME"),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"github.com/slipway-cdk/slipway/pkg/asset"
@@ -17,6 +18,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
 	"github.com/slipway-cdk/slipway/pkg/schema"
+	"github.com/slipway-cdk/slipway/pkg/secret"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
@@ -38,6 +40,10 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 	}
 	log := &dynamo.Store{Client: dynamodb.NewFromConfig(cfg), Table: env.TableName, Objects: objects, Clock: clk}
 	aws := &accounts{base: cfg, own: env.Account()}
+	var vault *secret.Vault
+	if env.VaultKey != "" {
+		vault = &secret.Vault{Objects: objects, Sealer: &secret.KMS{Client: kms.NewFromConfig(cfg), KeyID: env.VaultKey, Objects: objects}}
+	}
 	return &Plane{
 		env: env, log: log, clock: clk,
 		Engine: &run.Engine{
@@ -46,6 +52,8 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 			Providers:  providers(aws, clk),
 			Assets:     &asset.Publisher{Bucket: &assetBuckets{aws: aws}},
 			Facts:      facts{aws: aws},
+			Vault:      vault,
+			Secrets:    &secret.AWS{SSM: aws.ssmAPI, SecretsManager: aws.secretsManager},
 			Executions: executions{client: sfn.NewFromConfig(cfg), env: env},
 		},
 	}
