@@ -3,6 +3,7 @@ package diff
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -108,6 +109,31 @@ func TestPlanningGrowsWithTheTemplate(t *testing.T) {
 			t.Errorf("%d resources: %v, %d MB in use", n, took, after.HeapInuse>>20)
 		}
 	}
+}
+
+// TestALargeStackThatIsRenamedPlans: every resource has another logical ID, so all are compared with all that leave.
+func TestALargeStackThatIsRenamedPlans(t *testing.T) {
+	const n = 5000
+	in := deployedLarge(t, n)
+	other, err := inputOf([]byte(regexp.MustCompile(`\bR(\d+)\b`).ReplaceAllString(large(n), "Other$1")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Record = in.Record
+	began := time.Now()
+	result, diags := Compute(other)
+	took := time.Since(began)
+	if len(result.Changes) != 2*n || diags.HasErrors() {
+		t.Errorf("%d changes, %v", len(result.Changes), diags)
+	}
+	want := fmt.Sprintf("%d more resources", n-mostWarnings)
+	if last := diags[len(diags)-1].Summary; len(diags) != mostWarnings+1 || !strings.Contains(last, want) {
+		t.Errorf("%d warnings, the last is %q, want %q", len(diags), last, want)
+	}
+	if took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	t.Logf("%d resources renamed: %v", n, took.Round(time.Millisecond))
 }
 
 // TestALargeTemplatePlans: five times the size that CloudFormation takes, with text in every script.

@@ -87,10 +87,22 @@ func forcing(changes []PropertyChange) []string {
 // renames refuses a new resource that takes the fixed name of one of the same type that leaves the template:
 // most likely its logical id has changed. The new one is created first, and AWS would refuse it.
 func (d *differ) renames() diag.Diagnostics {
-	leaving := map[string][]string{}
+	leaving := map[string][]string{} // by type and fixed name
+	keys := map[string][]string{}
+	identityOf := func(typ string) []string {
+		key, known := keys[typ]
+		if !known {
+			key = identity(d.in.lookup(typ))
+			keys[typ] = key
+		}
+		return key
+	}
 	for _, c := range d.result.Changes {
-		if c.Action == ActionDelete {
-			leaving[c.Type] = append(leaving[c.Type], c.LogicalID)
+		if c.Action != ActionDelete {
+			continue
+		}
+		if name := fixedName(identityOf(c.Type), d.in.Record.Resources[c.LogicalID].Properties); name != "" {
+			leaving[c.Type+name] = append(leaving[c.Type+name], c.LogicalID)
 		}
 	}
 	if len(leaving) == 0 {
@@ -101,16 +113,13 @@ func (d *differ) renames() diag.Diagnostics {
 		if c.Action != ActionCreate {
 			continue
 		}
-		for _, old := range leaving[c.Type] {
-			name := collision(d.in.lookup(c.Type), d.in.Record.Resources[old].Properties, d.result.Desired[c.LogicalID])
-			if name == "" {
-				continue
-			}
+		key := identityOf(c.Type)
+		for _, old := range leaving[c.Type+fixedName(key, d.result.Desired[c.LogicalID])] {
 			diags = append(diags, diag.Diagnostic{
-				Severity: diag.Error, LogicalID: c.LogicalID, Path: "Properties." + name,
+				Severity: diag.Error, LogicalID: c.LogicalID, Path: "Properties." + key[0],
 				Summary: fmt.Sprintf("%s takes the name of %s, which leaves the template", c.LogicalID, old),
-				Detail:  fmt.Sprintf("a new %s can't be created while the old one has the same %s", c.Type, name),
-				Next:    fmt.Sprintf("Keep the logical ID %s, change %s, or remove the old one in a deploy of its own first.", old, name),
+				Detail:  fmt.Sprintf("a new %s can't be created while the old one has the same %s", c.Type, key[0]),
+				Next:    fmt.Sprintf("Keep the logical ID %s, change %s, or remove the old one in a deploy of its own first.", old, key[0]),
 			})
 		}
 	}
@@ -121,27 +130,28 @@ func (d *differ) renames() diag.Diagnostics {
 // to AWS, "" when they can coexist as far as is known.
 func collision(t *schema.Type, old, desired map[string]any) string {
 	key := identity(t)
-	if len(key) == 0 {
+	if name := fixedName(key, desired); name == "" || name != fixedName(key, old) {
 		return ""
-	}
-	if _, named := text(desired[key[0]]); !named {
-		return ""
-	}
-	for _, property := range key {
-		if !sameName(old[property], desired[property]) {
-			return ""
-		}
 	}
 	return key[0]
 }
 
-func sameName(a, b any) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
+// fixedName is what properties identify a resource by, as text that is equal only for equal names; "" when AWS chooses
+// the name, or it is not known yet.
+func fixedName(key []string, properties map[string]any) string {
+	if len(key) == 0 || properties[key[0]] == nil {
+		return ""
 	}
-	ta, okA := text(a)
-	tb, okB := text(b)
-	return okA && okB && ta == tb
+	var name strings.Builder
+	for _, property := range key {
+		value := properties[property]
+		part, known := text(value)
+		if value != nil && !known {
+			return ""
+		}
+		fmt.Fprintf(&name, "\x00%t%s", value != nil, part)
+	}
+	return name.String()
 }
 
 // identity lists the settable properties that together identify a resource to its service, the name in front:

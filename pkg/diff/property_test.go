@@ -3,6 +3,9 @@ package diff
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -222,4 +225,51 @@ func TestComputeIsDeterministic(t *testing.T) {
 			t.Fatalf("%s\n%s", a, b)
 		}
 	})
+}
+
+// TestNothingHangsOnNames: under other logical IDs the graph has the same edges and every resource the same verdict.
+func TestNothingHangsOnNames(t *testing.T) {
+	id := regexp.MustCompile(`\bR(\d+)\b`)
+	renamed := func(s string) string { return id.ReplaceAllString(s, "Other${1}x") }
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := drawTemplate(t, "from"), drawTemplate(t, "to")
+		verdicts := func(rename func(string) string) (edges, changes string) {
+			was, err := inputOf([]byte(rename(from)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := inputOf([]byte(rename(to)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec, diags := deploy(was)
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			in.Record = rec
+			result, diags := Compute(in)
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			for _, e := range Graph(in).Edges() {
+				edges += fmt.Sprintln(e.From, e.To, e.Labels)
+			}
+			return edges, brief(result.Changes)
+		}
+		edges, changes := verdicts(func(s string) string { return s })
+		otherEdges, otherChanges := verdicts(renamed)
+		if want := renamed(edges); otherEdges != want {
+			t.Fatalf("edges:\n%s\nwant:\n%s", otherEdges, want)
+		}
+		if want := renamed(changes); sortedLines(otherChanges) != sortedLines(want) {
+			t.Fatalf("changes:\n%s\nwant:\n%s", otherChanges, want)
+		}
+	})
+}
+
+// sortedLines: deletions come by name.
+func sortedLines(s string) string {
+	lines := strings.Split(s, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
