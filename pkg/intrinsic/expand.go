@@ -50,13 +50,12 @@ func Expand(t *template.Template, params map[string]any, pseudo Pseudo) (*templa
 		}
 		return !x.diags.HasErrors()
 	}
-	// Conditions first: the collection of a loop may depend on one.
+	// Conditions first: the collection of a loop may depend on one. Only those are evaluated that something here
+	// depends on: the others may need what is not known yet.
 	if !section("Conditions", x.computeNames) {
 		return nil, x.diags
 	}
-	if diags := x.evaluateConditions(root["Conditions"]); diags.HasErrors() {
-		return nil, diags
-	}
+	x.prepareConditions(root["Conditions"])
 	if !section("Resources", x.resource) || !section("Outputs", x.output) {
 		return nil, x.diags
 	}
@@ -72,6 +71,8 @@ type expansion struct {
 	source *template.Template
 	scope  *Scope
 	diags  diag.Diagnostics
+	// conditions evaluates the expanded Conditions; nil while they are being expanded.
+	conditions *conditions
 	// loops holds where each loop stands, by its name.
 	loops map[string]string
 	size  int // of what loops have produced, in bytes
@@ -87,13 +88,10 @@ func (x *expansion) fail(path, summary, detail, next string) {
 	x.diags = append(x.diags, diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Path: path, Next: next})
 }
 
-func (x *expansion) evaluateConditions(section any) diag.Diagnostics {
-	exprs, _ := section.(map[string]any)
+func (x *expansion) prepareConditions(section any) {
 	t := *x.source
-	t.Conditions = exprs
-	conditions, diags := EvaluateConditions(&t, x.scope.Parameters, x.scope.Pseudo)
-	x.scope.Conditions = conditions
-	return diags
+	t.Conditions, _ = section.(map[string]any)
+	x.conditions = newConditions(&t, x.scope)
 }
 
 // section expands the loops among the members of a section, each at its place, and applies one to every member.
@@ -247,6 +245,13 @@ func (x *expansion) evaluate(v any, path string) (any, bool) {
 		return nil, false
 	}
 	e := NewResolver(x.scope).evaluation(inExpansion)
+	if c := x.conditions; c != nil {
+		e.condition = func(name, path string) any {
+			out := c.named(name, path)
+			e.diags, c.e.diags = append(e.diags, c.e.diags...), nil
+			return out
+		}
+	}
 	out := e.value(v, path)
 	if err := e.diags.Err(); err != nil {
 		x.diags = append(x.diags, e.diags...)

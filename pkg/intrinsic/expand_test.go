@@ -201,6 +201,53 @@ func TestExpansionIsDeterministicAndIdempotent(t *testing.T) {
 	}
 }
 
+func TestAnExpandedTemplateKeepsItsOrderWhenItIsStored(t *testing.T) {
+	first, err := expandJSON(t, `"Resources": {"Zebra": {"Type": "AWS::SNS::Topic"}, "Fn::ForEach::Loop": ["X", ["9", "1"], {"T${X}": {"Type": "AWS::SNS::Topic", "DeletionPolicy": {"Fn::If": ["C", "Retain", "Delete"]}}}], "Alpha": {"Type": "AWS::SNS::Topic"}}, "Conditions": {"C": {"Fn::Equals": ["a", "a"]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := first.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := template.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.Order, stored.Order); diff != "" {
+		t.Errorf("the order (-before +after):\n%s", diff)
+	}
+	// Nothing is left that a parameter or a condition would have to be known for.
+	again, ds := intrinsic.Expand(stored, nil, intrinsic.Pseudo{})
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+func TestConditionsThatNothingHereDependsOnAreNotEvaluated(t *testing.T) {
+	source := func(collection string) *template.Template {
+		tmpl, err := template.Parse([]byte(`{"Transform": "AWS::LanguageExtensions", "Parameters": {"Later": {"Type": "String"}, "Now": {"Type": "String"}},
+		 "Conditions": {"OnLater": {"Fn::Equals": [{"Ref": "Later"}, "x"]}, "OnNow": {"Fn::Equals": [{"Ref": "Now"}, "x"]}, "Both": {"Fn::And": [{"Condition": "OnNow"}, {"Condition": "OnLater"}]}},
+		 "Resources": {"Fn::ForEach::Loop": ["X", ` + collection + `, {"T${X}": {"Type": "AWS::SNS::Topic", "Condition": "OnLater"}}]}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tmpl
+	}
+	params := map[string]any{"Now": "x"}
+	out, ds := intrinsic.Expand(source(`{"Fn::If": ["OnNow", ["A"], []]}`), params, intrinsic.Pseudo{})
+	if ds.HasErrors() || len(out.Resources) != 1 {
+		t.Fatalf("got %v, %v", out, ds)
+	}
+	_, ds = intrinsic.Expand(source(`{"Fn::If": ["Both", ["A"], []]}`), params, intrinsic.Pseudo{})
+	if err := ds.Err(); err == nil || !strings.Contains(err.Error(), "the parameter Later has no value") {
+		t.Fatalf("the problem is %v", err)
+	}
+}
+
 func TestATemplateWithoutTheTransformIsReturnedAsItIs(t *testing.T) {
 	tmpl, err := template.Parse([]byte(`{"Resources": {"R": {"Type": "AWS::SNS::Topic"}}}`))
 	if err != nil {
