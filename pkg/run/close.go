@@ -106,6 +106,7 @@ func (e *Engine) closeHeader(ctx context.Context, h runlog.Header, result runlog
 		if err := e.tellEnd(ctx, h); err != nil {
 			return h, err
 		}
+		e.exportStory(ctx, h)
 		h.Status = runlog.StatusClosed
 		stored, err := e.Log.UpdateHeader(ctx, h)
 		if err == nil {
