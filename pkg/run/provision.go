@@ -383,6 +383,7 @@ func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Req
 	if !errors.As(cause, &perr) {
 		perr = &provider.Error{Kind: provider.KindFailed, Err: cause}
 	}
+	perr = withoutValues(perr, req.Type, req.Properties, req.Previous)
 	op.NotBefore = time.Time{}
 	if perr.RetryAfter > 0 {
 		op.NotBefore = e.Clock.Now().Add(perr.RetryAfter)
