@@ -23,11 +23,12 @@ func noEchoApp(t *testing.T, more object) *assembly.Assembly {
 	t.Helper()
 	size := ref("Size")
 	resources := object{
-		"Topic": resource("AWS::SNS::Topic", object{"DisplayName": ref("Other")}),
+		"Topic": resource("AWS::SNS::Topic", object{"DisplayName": ref("Other"), "TopicName": ref("Name")}),
 		"Text": resource("AWS::SSM::Parameter", object{
 			"Type": "String", "Description": size, "Value": object{"Fn::Sub": "user:${Password}@${Topic.TopicName}"},
 		}),
 		"Queue": resource("AWS::SQS::Queue", object{
+			"VisibilityTimeout": ref("Timeout"),
 			"Tags": []any{
 				object{"Fn::If": []any{"Never", object{"Key": "x", "Value": "x"}, object{"Ref": "AWS::NoValue"}}},
 				object{"Key": "encoded", "Value": object{"Fn::Base64": object{"Fn::Join": []any{"/", []any{"b", ref("Password")}}}}},
@@ -48,6 +49,8 @@ func noEchoApp(t *testing.T, more object) *assembly.Assembly {
 			"Password": object{"Type": "String", "NoEcho": true, "MinLength": 8},
 			"Size":     object{"Type": "String", "Default": "small"},
 			"Other":    object{"Type": "String", "Default": "other"},
+			"Name":     object{"Type": "String", "Default": "named"},
+			"Timeout":  object{"Type": "Number", "Default": 30},
 		},
 		"Conditions": object{
 			"Given": object{"Fn::Not": []any{object{"Fn::Equals": []any{ref("Password"), ""}}}},
@@ -236,6 +239,22 @@ func TestANoEchoValueIsStoredNowhere(t *testing.T) {
 	if h.Counts.Updated != 1 || h.Counts.Unchanged != 6 {
 		t.Errorf("another property, no value: %+v\n%s", h.Counts, story(t, p, h))
 	}
+	// A resource that holds a secret, where the secret itself need not be written.
+	h = deploy("another property beside a secret, no value", app, map[string]string{"Timeout": "60"}, runlog.ResultSucceeded)
+	if h.Counts.Updated != 1 || h.Counts.Unchanged != 6 {
+		t.Errorf("another property beside a secret: %+v\n%s", h.Counts, story(t, p, h))
+	}
+	inAWS("another property beside a secret", first)
+	// A secret beside the name of a topic that is replaced has to be written again.
+	h = deploy("a reference beside the secret changes, no value", app, map[string]string{"Name": "renamed"}, runlog.ResultFailed)
+	if text := story(t, p, h); !strings.Contains(text, "Hidden/Text: parameter Password is needed") {
+		t.Errorf("the refusal: %s", text)
+	}
+	h = deploy("a reference beside the secret changes", app, map[string]string{"Name": "renamed", "Password": first}, runlog.ResultSucceeded)
+	if h.Counts.Replaced != 1 || h.Counts.Updated != 1 || h.Counts.Unchanged != 5 {
+		t.Errorf("a reference beside the secret changes: %+v\n%s", h.Counts, story(t, p, h))
+	}
+	inAWS("a reference beside the secret changes", first)
 	// A previous value that is no secret is kept.
 	h = deploy("nothing given", app, nil, runlog.ResultSucceeded)
 	if h.Counts.Unchanged != 7 {
@@ -285,4 +304,12 @@ func TestANoEchoValueIsStoredNowhere(t *testing.T) {
 		t.Fatalf("destroy: %s", story(t, p, h))
 	}
 	concealed(t, p, dir, "destroyed", all...)
+}
+
+// refuseBad fails the creation of the resource Bad.
+func refuseBad(step string, req provider.Request, call func() (provider.Progress, error)) (provider.Progress, error) {
+	if step == "create" && req.LogicalID == "Bad" {
+		return provider.Progress{}, &provider.Error{Kind: provider.KindInvalid, Code: "Bad", Message: "it is bad"}
+	}
+	return call()
 }

@@ -224,7 +224,7 @@ func (t *turn) skip(ctx context.Context, ids []string, byID map[string]plan.Oper
 func (t *turn) about() operationInput {
 	return operationInput{
 		Stack: t.h.Stack.Name, Region: t.h.Stack.Region, Account: t.h.Stack.Account,
-		Root: t.h.Root, Command: t.h.Command,
+		Root: t.h.Root, Command: t.h.Command, Mask: t.file.Facts.NoEcho.Handle,
 	}
 }
 

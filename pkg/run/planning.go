@@ -169,7 +169,7 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 		return diags, nil
 	}
 	for _, c := range result.Changes {
-		if c.Speculative && c.Action == diff.ActionUpdate {
+		if c.Speculative && c.Action == diff.ActionUpdate && !followsReplacement(c, result.Changes) {
 			continue // it may come to nothing: its turn will tell
 		}
 		diags = append(diags, v.missing(c, recordOf(l.stands, c.LogicalID))...)
@@ -203,6 +203,16 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	p.outputs = diff.EvaluateOutputs(in)
 	p.view.Outputs = p.outputs.Changes
 	return diags, nil
+}
+
+// followsReplacement reports whether a change is there because another resource is replaced: that is no mere
+// possibility.
+func followsReplacement(c diff.Change, all []diff.Change) bool {
+	return slices.ContainsFunc(c.Changes, func(pc diff.PropertyChange) bool {
+		return slices.ContainsFunc(all, func(other diff.Change) bool {
+			return other.LogicalID == pc.Cause && other.Action == diff.ActionReplace
+		})
+	})
 }
 
 // recordOf is a resource's record, nil when it has none.

@@ -35,6 +35,8 @@ type operationInput struct {
 	Attempted map[string]any `json:"attempted,omitempty"`
 	// Secrets tells which of the properties are secret.
 	Secrets *inputSecrets `json:"secrets,omitempty"`
+	// Mask is where the vault has the values of the run's NoEcho parameters: nothing that comes back may hold one.
+	Mask string `json:"mask,omitempty"`
 	// The rest becomes part of the record.
 	Dependencies        []string       `json:"dependencies,omitempty"`
 	DeletionPolicy      string         `json:"deletionPolicy,omitempty"`
@@ -47,10 +49,8 @@ type operationInput struct {
 	Root    string         `json:"root,omitempty"`
 	Command runlog.Command `json:"command,omitempty"`
 
-	// concealed are the positions of Properties whose values have to be sealed before they are stored, values the
-	// parameters that they are made from.
+	// concealed are the positions of Properties whose values have to be sealed before they are stored.
 	concealed []secret.Path
-	values    []any
 }
 
 // recordable are the properties as they may be recorded.

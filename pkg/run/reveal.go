@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/secret"
+	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
 // codeDynamicReference marks an operation whose dynamic references could not be resolved.
@@ -18,12 +19,12 @@ const codeDynamicReference = "DynamicReference"
 // references come to. It returns the provider to call instead of p, which masks everything that comes back. From
 // here on the request is in clear: it is for the provider alone.
 func (e *Engine) reveal(ctx context.Context, p provider.Provider, input operationInput, req provider.Request) (provider.Provider, provider.Request, error) {
-	if input.Operation.Action == plan.ActionDelete {
-		return p, req, nil
+	open := opener{e: e, root: input.Root, contents: map[string]sealed{}}
+	known, err := open.parameters(ctx, input.Mask)
+	if err != nil {
+		return nil, req, fmt.Errorf("the secrets of %s: %w", req.LogicalID, err)
 	}
 	expressions := input.Properties
-	open := opener{e: e, root: input.Root, contents: map[string]sealed{}}
-	var err error
 	if req.Properties, err = open.object(ctx, req.Properties); err == nil {
 		req.Previous, err = open.object(ctx, req.Previous)
 	}
@@ -38,7 +39,7 @@ func (e *Engine) reveal(ctx context.Context, p provider.Provider, input operatio
 		}
 	}
 	var named map[string]string
-	if secret.HasReference(expressions) {
+	if secret.HasReference(expressions) && input.Operation.Action != plan.ActionDelete {
 		resolved, err := e.resolver(input.Root).Resolve(ctx, secret.Where{Account: input.Account, Region: input.Region}, expressions)
 		if err != nil {
 			return nil, req, err
@@ -49,11 +50,51 @@ func (e *Engine) reveal(ctx context.Context, p provider.Provider, input operatio
 			req.Previous = previous
 		}
 	}
-	redactor := secret.NewRedactor(open.values(), named)
-	if redactor.Empty() {
+	redactor := secret.NewRedactor(append(known, open.values()...), named)
+	hide := echoes(input, req.Properties)
+	if redactor.Empty() && len(hide) == 0 {
 		return p, req, nil
 	}
-	return masking{Provider: p, redactor: redactor, expressions: expressions, named: named}, req, nil
+	return masking{Provider: p, redactor: redactor, expressions: expressions, named: named, hide: hide}, req, nil
+}
+
+// echoes names the properties and attributes in which a service may give back a secret that can't be found by its
+// text: because this run does not have it, or because it is too short to tell anything by.
+func echoes(input operationInput, clear map[string]any) map[string]bool {
+	hide := map[string]bool{}
+	if input.Secrets == nil {
+		return hide
+	}
+	for _, key := range sortedIDs(input.Secrets.Masked) {
+		path := secret.ParsePath(key)
+		sent, _ := secret.At(input.Properties, path)
+		value, _ := secret.At(clear, path)
+		unknown := false
+		secret.Leaves(sent, func(leaf any) any {
+			_, _, known := secret.ParseHandle(leaf)
+			unknown = unknown || !known && leaf != nil
+			return leaf
+		})
+		if unknown || !secret.Findable(value) {
+			hide[path[0]] = true
+		}
+	}
+	var before state.Resource
+	if len(input.Before) == 0 || unmarshal(input.Before, &before) != nil {
+		return hide
+	}
+	// What was masked then may be given back again.
+	for _, values := range []map[string]any{before.Attributes, before.ObservedProperties} {
+		for name, value := range values {
+			secret.Leaves(value, func(leaf any) any {
+				if text, ok := leaf.(string); ok && strings.Contains(text, secret.Mask) {
+					hide[name] = true
+				}
+				return leaf
+			})
+		}
+	}
+	return hide
 }
 
 // opener replaces handle expressions by what the vault has under them.
@@ -100,11 +141,30 @@ func (o opener) content(ctx context.Context, handle string) (sealed, error) {
 	return content, nil
 }
 
+// parameters are the values of the run's NoEcho parameters.
+func (o opener) parameters(ctx context.Context, handle string) ([]any, error) {
+	if handle == "" {
+		return nil, nil
+	}
+	if o.e.Vault == nil {
+		return nil, errNoVault
+	}
+	var byName map[string]any
+	if err := o.e.Vault.Get(ctx, o.root, handle, &byName); err != nil {
+		return nil, err
+	}
+	var values []any
+	for _, name := range sortedIDs(byName) {
+		values = append(values, byName[name])
+	}
+	return values, nil
+}
+
 // values are all the secrets that were opened.
 func (o opener) values() []any {
 	var all []any
 	for _, handle := range sortedIDs(o.contents) {
-		all = append(append(all, o.contents[handle].Values...), o.contents[handle].Leaves...)
+		all = append(all, o.contents[handle].Leaves...)
 	}
 	return all
 }
@@ -200,6 +260,8 @@ type masking struct {
 	redactor    *secret.Redactor
 	expressions map[string]any
 	named       map[string]string
+	// hide are the top-level members of what is read back that are masked altogether.
+	hide map[string]bool
 }
 
 // Create implements provider.Provider.
@@ -229,14 +291,25 @@ func (m masking) Poll(ctx context.Context, req provider.Request, h provider.Hand
 // Read implements provider.Provider.
 func (m masking) Read(ctx context.Context, req provider.Request) (provider.Snapshot, error) {
 	snapshot, err := m.Provider.Read(ctx, req)
-	snapshot.Properties, snapshot.Attributes = m.object(snapshot.Properties), m.object(snapshot.Attributes)
+	snapshot.Properties, snapshot.Attributes = m.read(snapshot.Properties), m.read(snapshot.Attributes)
 	return snapshot, m.failure(err)
 }
 
 func (m masking) progress(p provider.Progress) provider.Progress {
-	p.Attributes, p.Effective, p.Observed = m.object(p.Attributes), m.object(p.Effective), m.object(p.Observed)
+	p.Attributes, p.Effective, p.Observed = m.read(p.Attributes), m.object(p.Effective), m.read(p.Observed)
 	p.Skipped = m.redactor.Text(p.Skipped)
 	return p
+}
+
+// read masks what was read back.
+func (m masking) read(v map[string]any) map[string]any {
+	out := m.object(v)
+	for name := range m.hide {
+		if value, ok := out[name]; ok {
+			out[name] = secret.Masked(value)
+		}
+	}
+	return out
 }
 
 func (m masking) object(v map[string]any) map[string]any {
@@ -260,6 +333,9 @@ func (m masking) secretReference(text string) bool {
 func (m masking) position(expression, v any) any {
 	if _, _, ok := secret.ParseHandle(expression); ok {
 		return secret.Masked(v)
+	}
+	if expression == secret.Mask {
+		return secret.Masked(v) // a value that is kept
 	}
 	if text, ok := expression.(string); ok && m.secretReference(text) {
 		return text

@@ -314,16 +314,13 @@ func (v *veil) conceal(ctx context.Context, in *operationInput, properties map[s
 	}
 	if len(secrets.Masked) > 0 {
 		in.Secrets = secrets
-		for _, value := range v.f.clear {
-			in.values = append(in.values, value)
-		}
 	}
 	return compared, nil
 }
 
 // inputSecrets tells a provisioner which positions of an operation's properties are secret.
 type inputSecrets struct {
-	// Handle is where the vault has the leaves that handle expressions stand for, and the values to mask.
+	// Handle is where the vault has the leaves that handle expressions stand for.
 	Handle string `json:"handle,omitempty"`
 	// Masked are the digests of the places, by path: what the sidecar will hold once the operation is done.
 	Masked map[string]string `json:"masked,omitempty"`
@@ -334,8 +331,6 @@ type inputSecrets struct {
 // sealed is what the vault holds for one operation.
 type sealed struct {
 	Leaves []any `json:"leaves"`
-	// Values are the parameters' own values, which a service may quote.
-	Values []any `json:"values"`
 }
 
 // seal replaces the concealed leaves of an operation's properties by handle expressions. What it returns may be
@@ -344,7 +339,7 @@ func (t *turn) seal(ctx context.Context, in operationInput) (operationInput, err
 	if len(in.concealed) == 0 {
 		return in, nil
 	}
-	content := sealed{Values: in.values}
+	var content sealed
 	for _, path := range in.concealed {
 		v, _ := secret.At(in.Properties, path)
 		secret.Leaves(v, func(leaf any) any {
@@ -366,7 +361,7 @@ func (t *turn) seal(ctx context.Context, in operationInput) (operationInput, err
 	}
 	secrets := *in.Secrets
 	secrets.Handle = handle
-	in.Secrets, in.concealed, in.values = &secrets, nil, nil
+	in.Secrets, in.concealed = &secrets, nil
 	return in, nil
 }
 

@@ -109,6 +109,17 @@ func (r *Redactor) Object(m map[string]any) map[string]any {
 	return r.Value(m).(map[string]any)
 }
 
+// Findable reports whether every leaf of a value is long enough to be masked by value. null is no secret.
+func Findable(v any) bool {
+	findable := true
+	Leaves(v, func(leaf any) any {
+		s, ok := scalarText(leaf)
+		findable = findable && (leaf == nil || ok && len(s) >= leastShown)
+		return leaf
+	})
+	return findable
+}
+
 // scalarText is the text of a string or a number. Booleans and null are no secrets.
 func scalarText(v any) (string, bool) {
 	switch v := v.(type) {
