@@ -87,6 +87,17 @@ func fails(kind provider.Kind) func(int) *provider.Error {
 	}
 }
 
+// failsFirst makes the first call fail, and no other.
+func failsFirst() func(int) *provider.Error {
+	n := 0
+	return func(attempt int) *provider.Error {
+		if n++; n == 1 {
+			return fails(provider.KindAccessDenied)(attempt)
+		}
+		return nil
+	}
+}
+
 // failsUntil makes the attempts before n fail.
 func failsUntil(n int, kind provider.Kind) func(int) *provider.Error {
 	return func(attempt int) *provider.Error {

@@ -20,7 +20,9 @@ type faults struct {
 	names []string
 	// breaks is the number of the call that breaks, 0 for none; after: it has taken effect first, and its answer
 	// is lost. dies: so does everything until revive: the process is gone.
-	breaks      int
+	breaks int
+	// on breaks the next call whose name contains it.
+	on          string
 	after, dies bool
 	dead        bool
 	// struck: the call has broken.
@@ -38,6 +40,9 @@ func (f *faults) around(name string, do func() error) error {
 	f.n++
 	f.names = append(f.names, name)
 	broken := f.n == f.breaks
+	if f.on != "" && strings.Contains(name, f.on) {
+		f.on, broken = "", true
+	}
 	var then func()
 	for part, fn := range f.before {
 		if strings.Contains(name, part) {
@@ -73,6 +78,13 @@ func (f *faults) revive() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dead = false
+}
+
+// killAt: the process dies at the next call whose name contains part, before it takes effect or after.
+func (f *faults) killAt(part string, after bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.on, f.after, f.dies = part, after, true
 }
 
 // meanwhile makes fn run once, ahead of the next call whose name contains part.
