@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -132,15 +133,15 @@ func (r *Resolver) value(ctx context.Context, in Where, ref intrinsic.DynamicRef
 	if arn := strings.SplitN(ref.Name, ":", 6); len(arn) == 6 && arn[0] == "arn" {
 		in.Region = arn[3]
 	}
-	whole, err := r.once(strings.Join([]string{in.Account, in.Region, ref.Service, ref.Name, ref.Stage, ref.Version}, "\x00"), func() (Parameter, error) {
-		if ref.Service == "secretsmanager" {
+	isSecret := ref.Service == "secretsmanager"
+	whole, err := r.once(strings.Join([]string{in.Account, in.Region, strconv.FormatBool(isSecret), ref.Name, ref.Stage, ref.Version}, "\x00"), func() (Parameter, error) {
+		if isSecret {
 			text, err := r.Source.SecretString(ctx, in, ref.Name, ref.Stage, ref.Version)
 			return Parameter{Value: text, Secure: true}, err
 		}
-		p, err := r.Source.Parameter(ctx, in, ref.Name, ref.Version)
-		p.Secure = p.Secure || ref.Service == "ssm-secure"
-		return p, err
+		return r.Source.Parameter(ctx, in, ref.Name, ref.Version)
 	})
+	whole.Secure = whole.Secure || ref.Service == "ssm-secure"
 	if err != nil || ref.JSONKey == "" {
 		return whole, err
 	}
