@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/schema"
 	"github.com/slipway-cdk/slipway/pkg/state"
+	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
 // reasonUnchanged marks an operation that had nothing left to do: it counts as unchanged.
@@ -140,4 +141,25 @@ func (s *stackTurn) refuse(ctx context.Context, planned plan.Operation, cause er
 	}
 	s.e.tell(ctx, s.h.RunID, s.about(), s.ops[planned.ID], runlog.OpFail)
 	return nil
+}
+
+// handlersChoice plans the cleanup after updates of custom resources. Their handler may answer an update with
+// another physical id, and the old one is then to be deleted once the update has been made
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requesttypes-update.html). Where it has
+// not, there is nothing to do when the turn of this operation comes.
+func handlersChoice(p plan.Plan) []plan.Operation {
+	taken := map[string]bool{}
+	for _, op := range p.Operations {
+		taken[op.ID] = true
+	}
+	var out []plan.Operation
+	for _, op := range p.Operations {
+		if id := op.ID + plan.OldSuffix; op.Action == plan.ActionUpdate && template.IsCustomResource(op.Type) && !taken[id] {
+			out = append(out, plan.Operation{
+				ID: id, Kind: plan.KindResource, Action: plan.ActionDelete, Phase: plan.PhaseCleanup,
+				LogicalID: op.LogicalID, Type: op.Type, Speculative: true,
+			})
+		}
+	}
+	return out
 }

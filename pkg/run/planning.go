@@ -198,6 +198,7 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 		DeleteEdges: template.DeleteEdges(deployed(l.stands)), Leftovers: leftovers(l),
 		Unchanged: result.Unchanged,
 	})
+	p.file.Plan.Operations = append(p.file.Plan.Operations, handlersChoice(p.file.Plan)...)
 	p.view.Changes, p.view.Unchanged = result.Changes, result.Unchanged
 	in.Scope = result.Scope
 	p.outputs = diff.EvaluateOutputs(in)
