@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,6 +86,7 @@ func fromTemplates(source, dir string, emit func(subject) error) error {
 		return err
 	}
 	slices.Sort(files)
+	resolvable, resources, left := 0, 0, map[string][]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -93,17 +96,31 @@ func fromTemplates(source, dir string, emit func(subject) error) error {
 		if err != nil {
 			return err
 		}
-		t, resolved := resolve(text)
-		for _, id := range t.order() {
+		t, resolved, err := resolve(text)
+		if err != nil {
+			if bytes.Contains(text, []byte(`"Resources"`)) {
+				left[filepath.ToSlash(where)] = []string{err.Error()}
+			}
+			continue
+		}
+		resolvable++
+		for _, id := range t.Order {
 			properties, known := resolved[id]
 			if !known {
+				left[filepath.ToSlash(where)] = append(left[filepath.ToSlash(where)], id)
 				continue
 			}
+			resources++
 			s := subject{Source: source, Where: filepath.ToSlash(where) + "#" + id, Type: t.Resources[id].Type, Properties: properties}
 			if err := emit(s); err != nil {
 				return err
 			}
 		}
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d resources of %d templates; left out, as they can't be resolved or are not live:\n", source, resources, resolvable)
+	for _, file := range slices.Sorted(maps.Keys(left)) {
+		first, _, _ := strings.Cut(strings.Join(left[file], ", "), "\n")
+		fmt.Fprintf(os.Stderr, "  %s: %.200s\n", file, first)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/diff"
@@ -9,21 +11,12 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
-type parsed struct{ *template.Template }
-
-func (p parsed) order() []string {
-	if p.Template == nil {
-		return nil
-	}
-	return p.Order
-}
-
 // resolve gives the properties that a first deploy of a template would send, physical ids and attributes being
-// made up. What can't be resolved, or is no template, is left out: it has no verdict.
-func resolve(source []byte) (parsed, map[string]map[string]any) {
+// made up. A resource that can't be resolved is left out: it has no verdict.
+func resolve(source []byte) (*template.Template, map[string]map[string]any, error) {
 	t, err := template.Parse(source)
 	if err != nil {
-		return parsed{}, nil
+		return nil, nil, err
 	}
 	pseudo := intrinsic.PseudoFor("123456789012", "eu-west-1", "Demo")
 	given := parameters(t)
@@ -33,11 +26,11 @@ func resolve(source []byte) (parsed, map[string]map[string]any) {
 	}
 	values, diags := t.BindParameters(given, facts)
 	if diags.HasErrors() {
-		return parsed{}, nil
+		return nil, nil, diags.Err()
 	}
 	conditions, diags := intrinsic.EvaluateConditions(t, values, pseudo)
 	if diags.HasErrors() {
-		return parsed{}, nil
+		return nil, nil, diags.Err()
 	}
 	scope := &intrinsic.Scope{
 		Template: t, Parameters: values, Conditions: conditions, Pseudo: pseudo, Schema: schema.Lookup,
@@ -45,7 +38,7 @@ func resolve(source []byte) (parsed, map[string]map[string]any) {
 	}
 	needs, diags := intrinsic.Needed(scope)
 	if diags.HasErrors() {
-		return parsed{}, nil
+		return nil, nil, diags.Err()
 	}
 	for _, name := range needs.Imports {
 		scope.Imports[name] = "import-" + name
@@ -59,7 +52,7 @@ func resolve(source []byte) (parsed, map[string]map[string]any) {
 	in := diff.Input{Template: t, Conditions: conditions, Dependencies: template.Dependencies(t, conditions), Scope: scope}
 	order, err := diff.Graph(in).TopologicalOrder()
 	if err != nil {
-		return parsed{}, nil
+		return nil, nil, err
 	}
 	read := map[string][]string{}
 	for _, refs := range in.Dependencies {
@@ -86,7 +79,7 @@ func resolve(source []byte) (parsed, map[string]map[string]any) {
 		}
 		scope.Resources[id] = made
 	}
-	return parsed{t}, resolved
+	return t, resolved, nil
 }
 
 // parameters gives every parameter without a default a value of its type.
@@ -102,9 +95,7 @@ func parameters(t *template.Template) map[string]string {
 		}
 		switch {
 		case len(p.AllowedValues) > 0:
-			if first, ok := p.AllowedValues[0].(string); ok {
-				value = first
-			}
+			value = fmt.Sprint(p.AllowedValues[0])
 		case strings.Contains(p.Type, "Number"):
 			value = "1"
 		case strings.Contains(p.Type, "AWS::EC2::"):
@@ -113,6 +104,14 @@ func parameters(t *template.Template) map[string]string {
 			value = "10.0.0.0/16"
 		case strings.Contains(strings.ToLower(name), "arn"):
 			value = "arn:aws:demo:eu-west-1:123456789012:x"
+		}
+		if pattern, err := regexp.Compile("^(?:" + p.AllowedPattern + ")$"); p.AllowedPattern != "" && err == nil && !pattern.MatchString(value) {
+			for _, example := range examples {
+				if pattern.MatchString(example) && (p.MaxLength == nil || len(example) <= *p.MaxLength) {
+					value = example
+					break
+				}
+			}
 		}
 		values[name] = value
 	}
@@ -129,6 +128,9 @@ func physicalID(id, typ string) string {
 
 func attribute(id, typ, name string) any {
 	value := "arn:aws:demo:eu-west-1:123456789012:" + id + "/" + name
+	if strings.Contains(name, "Cidr") {
+		value = "10.0.0.0/16"
+	}
 	if t, known := schema.Lookup(typ); known {
 		if p := t.Attribute(name); p != nil && p.Kind == schema.KindList {
 			return []any{value + "/0", value + "/1"}

@@ -18,7 +18,7 @@ const deepest = 7
 var examples = []string{
 	"value", "value-1", "Value1", "1", "arn:aws:iam::123456789012:role/example", "2024-01-01T00:00:00Z", "10.0.0.0/16", "10.0.0.1",
 	"us-east-1", "123456789012", "subnet-0123456789abcdef0", "sg-0123456789abcdef0", "a@example.com", "https://example.com/a", "s3://bucket/key",
-	"example.com", "0123456789abcdef0123456789abcdef", "01234567-89ab-cdef-0123-456789abcdef", "/example", "P1D", "1.0.0", "rate(1 day)",
+	"example.com", "0123456789abcdef0123456789abcdef", "01234567-89ab-cdef-0123-456789abcdef", "/example", "P1D", "1.0.0", "rate(1 day)", "d-0123456789",
 }
 
 // synthesize makes a value of a property: with all members of every object, or with the required ones only.
