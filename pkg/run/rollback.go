@@ -103,7 +103,7 @@ func (s *stackTurn) undoInput(ctx context.Context, planned plan.Operation, in *o
 	if touched(undone) {
 		if attempted, err := s.e.operationInput(ctx, s.h.RunID, undone.Wave, undone.OpID); err == nil {
 			in.Attempted = attempted.Properties
-		} else if !isAbsent(err) {
+		} else if !isAbsent(err) && !errors.Is(err, errNoInput) {
 			return err
 		}
 	}
@@ -199,6 +199,9 @@ func (e *Engine) lost(ctx context.Context, h runlog.Header, op runlog.Op, before
 		return lost, err
 	default:
 		lost.AttemptedProperties = input.recordable()
+		if lost.AttemptedProperties == nil && lost.ChangeType != state.ChangeDelete {
+			lost.AttemptedProperties = map[string]any{}
+		}
 	}
 	return lost, nil
 }
