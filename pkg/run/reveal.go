@@ -235,9 +235,19 @@ func sameReferences(recorded, expression, resolved any) any {
 	return recorded
 }
 
-// resolver is the resolver of a run, which asks for each secret once.
+// resolver is the resolver of a run, which asks for each secret once. A process that has come to another run forgets
+// the ones before, all but a few that may go on beside it.
 func (e *Engine) resolver(root string) *secret.Resolver {
-	r, _ := e.resolvers.LoadOrStore(root, &secret.Resolver{Source: e.Secrets})
+	r, known := e.resolvers.LoadOrStore(root, &secret.Resolver{Source: e.Secrets})
+	if !known {
+		kept := 0
+		e.resolvers.Range(func(other, _ any) bool {
+			if kept++; kept > 8 && other != root {
+				e.resolvers.Delete(other)
+			}
+			return true
+		})
+	}
 	return r.(*secret.Resolver)
 }
 
