@@ -225,7 +225,7 @@ func (w *world) finish(m *machine) runlog.Header {
 	w.Helper()
 	for i := 0; ; i++ {
 		busy := false
-		for _, name := range slices.Sorted(maps.Keys(w.machines)) {
+		for _, name := range sortedNames(w.machines) {
 			if !w.machines[name].ended {
 				w.machines[name].step()
 				busy = true
@@ -286,6 +286,18 @@ func (w *world) call(handler func(context.Context, []byte) ([]byte, error), in, 
 	}
 	return nil
 }
+
+// request is what a run was asked to do.
+func (w *world) request(runID string) run.Request {
+	w.Helper()
+	req, err := w.engine.Request(context.Background(), runID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return req
+}
+
+func sortedNames(machines map[string]*machine) []string { return slices.Sorted(maps.Keys(machines)) }
 
 // record is the record of a stack, nil when there is none.
 func (w *world) record(stack string) *state.Record {
