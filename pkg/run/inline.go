@@ -132,8 +132,12 @@ func setRecords(op *runlog.Op, before, after *state.Resource) error {
 // codeUnresolvable marks an operation that was refused before any call.
 const codeUnresolvable = "Unresolvable"
 
-// refuse fails an operation whose properties can't be resolved.
+// refuse fails an operation whose properties can't be resolved. A cause that is not about them, a store or a key that
+// could not be reached, is returned: the same step may succeed later.
 func (s *stackTurn) refuse(ctx context.Context, planned plan.Operation, cause error) error {
+	if _, err := refusal(cause); err != nil {
+		return err
+	}
 	op := s.ended(planned, runlog.OpFailed, "")
 	op.Error = &runlog.OpError{Kind: provider.KindInvalid, Code: codeUnresolvable, Message: diag.From(cause).Error()}
 	if err := s.put(ctx, op); err != nil {
