@@ -19,6 +19,8 @@ const (
 	endpointVariable = "SLIPWAY_TEST_ENDPOINT"
 	nameVariable     = "SLIPWAY_TEST_EMULATOR"
 	reportVariable   = "SLIPWAY_TEST_REPORT"
+	// serialVariable asks for one request at a time.
+	serialVariable = "SLIPWAY_TEST_SERIAL"
 )
 
 // Config returns the configuration of clients for the emulator.
@@ -32,12 +34,34 @@ func Config(t *testing.T) aws.Config {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
 	t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: transport}
+	if os.Getenv(serialVariable) != "" {
+		client.Transport = oneAtATime{next: transport, turn: make(chan struct{}, 1)}
+	}
 	return aws.Config{
 		Region:       "us-east-1",
 		BaseEndpoint: &endpoint,
 		Credentials:  credentials.NewStaticCredentialsProvider("testing", "testing", ""),
-		HTTPClient:   &http.Client{Transport: transport},
+		HTTPClient:   client,
 	}
+}
+
+// oneAtATime sends a request when the one before has been answered. An emulator that checks a condition and
+// writes in two steps, without a lock between, keeps AWS's promise to concurrent writers only so. The
+// writers still race for their turn.
+type oneAtATime struct {
+	next http.RoundTripper
+	turn chan struct{} // holds the request that is being answered
+}
+
+func (o oneAtATime) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case o.turn <- struct{}{}:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	defer func() { <-o.turn }()
+	return o.next.RoundTrip(r)
 }
 
 // Capability is something that AWS does and an emulator may not.

@@ -47,8 +47,7 @@ func table(t *testing.T, client *dynamodb.Client) *dynamo.Store {
 	return &dynamo.Store{Client: client, Table: name, Objects: store, Clock: hurried{}}
 }
 
-// hurried shortens the waits between repetitions. The grace after a fence is kept, for moto needs it as
-// DynamoDB does: its transactions check and write with other requests in between.
+// hurried shortens the waits between repetitions. The grace after a fence is kept: it is part of what is tested.
 type hurried struct{ clock.Real }
 
 func (hurried) Sleep(ctx context.Context, d time.Duration) error {
