@@ -120,10 +120,17 @@ func (t *turn) followStacks(ctx context.Context, byID map[string]plan.Operation)
 			}
 		}
 		if child.Status == runlog.StatusClosed {
-			if err := t.endStack(ctx, op, child); err != nil {
-				return nil, err
+			// It closes its header before it frees its lock: a deployment is not over while a lock of it stands.
+			running, err := t.e.Executions.Running(ctx, executionOf(child))
+			if err != nil {
+				return nil, fmt.Errorf("asking for the execution of run %s: %w", child.RunID, err)
 			}
-			continue
+			if !running {
+				if err := t.endStack(ctx, op, child); err != nil {
+					return nil, err
+				}
+				continue
+			}
 		}
 		t.followed++
 		op.NotBefore = t.now().Add(time.Hour) // it is polled here, not by an item
@@ -226,12 +233,20 @@ func (e *Engine) openDeployment(ctx context.Context, h runlog.Header, req Reques
 	}
 	order := req
 	// Every stack is looked at before any of them is touched: also a destroy meets damaged records first.
-	_, diags, err := e.planAll(ctx, req)
+	plans, diags, err := e.planAll(ctx, req)
 	if err != nil {
 		return Step{}, err
 	}
 	if diags.HasErrors() {
 		return e.refuse(ctx, h, diags)
+	}
+	if h.Command == runlog.CommandDeploy {
+		if order.Stacks, diags, err = e.freedFirst(ctx, req.Stacks, plans); err != nil {
+			return Step{}, err
+		}
+		if diags.HasErrors() {
+			return e.refuse(ctx, h, diags)
+		}
 	}
 	if h.Command == runlog.CommandDestroy {
 		diags, err := e.checkDestroy(ctx, req)

@@ -203,7 +203,8 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	in.Scope = result.Scope
 	p.outputs = diff.EvaluateOutputs(in)
 	p.view.Outputs = p.outputs.Changes
-	return diags, nil
+	more, err = e.guardExports(ctx, req, s, p.outputs)
+	return append(diags, more...), err
 }
 
 // followsReplacement reports whether a change is there because another resource is replaced: that is no mere
@@ -378,50 +379,8 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 		}
 		plans = append(plans, p)
 		earlier.add(s, p)
-		if command == runlog.CommandDeploy {
-			if more, err = e.checkExports(ctx, req, s, p); err != nil {
-				return nil, nil, err
-			}
-			diags = append(diags, more...)
-		}
 	}
 	return plans, diags, nil
-}
-
-// checkExports refuses a deploy that takes away an export which a stack outside of the deployment imports, as
-// CloudFormation does
-// (https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-exports.html). A stack inside of
-// it is checked against its new template. Where a plan is only looked at, it is a warning.
-func (e *Engine) checkExports(ctx context.Context, req Request, s StackRequest, p *stackPlan) (diag.Diagnostics, error) {
-	var gone []string
-	for _, c := range p.outputs.Changes {
-		if c.Kind == "remove" {
-			gone = append(gone, c.Name)
-		}
-	}
-	if len(gone) == 0 {
-		return nil, nil
-	}
-	importers, err := e.States.Importers(ctx, s.Name, s.Region, gone)
-	if err != nil {
-		return refusal(err)
-	}
-	severity := diag.Error
-	if req.Options.Lenient {
-		severity = diag.Warning
-	}
-	inside := stackSet(req)
-	var diags diag.Diagnostics
-	for _, i := range importers {
-		if !inside[state.Ref{Stack: i.Stack, Region: state.Region(i.Region)}] {
-			diags = append(diags, diag.Diagnostic{
-				Severity: severity, Stack: s.Name, Path: "Outputs",
-				Summary: fmt.Sprintf("the export %s would vanish, and stack %s (%s) imports it", i.ExportName, i.Stack, i.Region),
-				Next:    "Keep the export until that stack is deployed without the import, or deploy both together.",
-			})
-		}
-	}
-	return diags, nil
 }
 
 // stackSet holds the stacks of a request.

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ func (w *world) store(template object) string {
 	if err != nil {
 		w.Fatal(err)
 	}
-	key := run.TemplateKey(fmt.Sprintf("%x", len(w.objects.objs)) + fmt.Sprintf("%p", &body))
+	key := run.TemplateKey(fmt.Sprintf("%x", sha256.Sum256(body)))
 	if _, err := w.objects.Put(context.Background(), key, body, objectstore.Condition{}); err != nil {
 		w.Fatal(err)
 	}
@@ -189,7 +190,12 @@ func (w *world) put(key string, v any) {
 // lock puts a lock as another tool writes it.
 func (w *world) lock(stack, body string) {
 	w.Helper()
-	if _, err := w.objects.Put(context.Background(), w.states.LockKey(stack, region), []byte(body), objectstore.Condition{}); err != nil {
+	w.putRaw(w.states.LockKey(stack, region), body)
+}
+
+func (w *world) putRaw(key, body string) {
+	w.Helper()
+	if _, err := w.objects.Put(context.Background(), key, []byte(body), objectstore.Condition{}); err != nil {
 		w.Fatal(err)
 	}
 }
