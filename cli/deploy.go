@@ -17,6 +17,8 @@ type deployFlags struct {
 	values    parameterFlags
 
 	NoRollback              bool
+	Replace                 bool
+	RelaxVPCRoutes          bool
 	ForceStatefulRecreation bool
 }
 
@@ -62,7 +64,10 @@ deployed with it. An app with a single stack needs no name.`,
 				}
 				return env.change(ctx, plane, asm, stacks, f.change, change{
 					command: runlog.CommandDeploy, parameters: values,
-					options: run.Options{Concurrency: f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation},
+					options: run.Options{
+						Concurrency: f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation,
+						Replace: f.Replace, RelaxVPCRoutes: f.RelaxVPCRoutes,
+					},
 				})
 			})
 		},
@@ -71,6 +76,8 @@ deployed with it. An app with a single stack needs no name.`,
 	f.change.register(cmd, "deploy")
 	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.NoRollback, "no-rollback", false, "keep what a failed deploy has done, to continue from there")
+		fs.BoolVar(&f.Replace, "replace", false, "replace resources that keep a fixed name: the old one is deleted first")
+		fs.BoolVar(&f.RelaxVPCRoutes, "relax-vpc-routes", false, "let functions and roles not wait for the VPC's routes where only DependsOn says so")
 		fs.BoolVar(&f.ForceStatefulRecreation, "force-stateful-recreation", false, "allow the replacement of resources that hold data")
 	})
 	f.values.register(cmd.Flags())

@@ -32,6 +32,8 @@ type Engine struct {
 	Providers Providers
 	Assets    Publisher
 	Facts     Facts
+	// Macros runs template macros; nil where there is no AWS to run them.
+	Macros Macros
 	// Executions tells which executions still run.
 	Executions Executions
 	// Holder names this process in leases.

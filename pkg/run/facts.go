@@ -64,20 +64,21 @@ func newPublished() *published {
 	}
 }
 
-// gather fetches the facts of one stack. l holds what is deployed of it. An error is a failure of a
+// gather fetches the facts of one stack. It returns the template with its loops and computed names written
+// out, which everything after it works on. l holds what is deployed of it. An error is a failure of a
 // store.
-func (e *Engine) gather(ctx context.Context, req Request, s StackRequest, t *template.Template, l *ledger, earlier *published) (facts, diag.Diagnostics, error) {
+func (e *Engine) gather(ctx context.Context, req Request, s StackRequest, t *template.Template, l *ledger, earlier *published) (facts, *template.Template, diag.Diagnostics, error) {
 	f := facts{Pseudo: pseudoOf(s, l.stands)}
 	params, err := e.parameters(ctx, req.root(), s, t, l.generation)
 	if err != nil {
 		diags, err := refusal(err)
-		return f, diags, err
+		return f, nil, diags, err
 	}
 	ssm := map[string]any{}
 	for _, name := range params.needed() {
 		v, err := e.Facts.SSMParameter(ctx, s.Account, s.Region, name)
 		if err != nil {
-			return f, diag.Diagnostics{{
+			return f, nil, diag.Diagnostics{{
 				Severity: diag.Error, Stack: s.Name, Path: "Parameters",
 				Summary: fmt.Sprintf("SSM parameter %s can't be read", name), Detail: err.Error(),
 				Next: "Create the parameter, or give the template parameter another value.",
@@ -88,38 +89,39 @@ func (e *Engine) gather(ctx context.Context, req Request, s StackRequest, t *tem
 	diags, err := params.bind(ctx, &f, ssm)
 	if err != nil {
 		if diags, err := refusal(err); err == nil {
-			return f, diags, nil
+			return f, nil, diags, nil
 		}
-		return f, nil, err
+		return f, nil, nil, err
 	}
 	if diags.HasErrors() {
-		return f, diags, nil
+		return f, nil, diags, nil
 	}
+	t = params.t
 
 	needs, more := intrinsic.Needed(f.scope(t))
 	if diags = append(diags, more...); diags.HasErrors() {
-		return f, diags, nil
+		return f, nil, diags, nil
 	}
 	f.Zones = map[string][]string{}
 	for _, region := range needs.Zones {
 		zones, err := e.Facts.Zones(ctx, s.Account, region)
 		if err != nil {
-			return f, append(diags, diag.Diagnostic{
+			return f, nil, append(diags, diag.Diagnostic{
 				Severity: diag.Error, Stack: s.Name, Summary: "the availability zones of " + region + " can't be read", Detail: err.Error(),
 			}), nil
 		}
 		f.Zones[region] = zones
 	}
 	if more, err = e.fetchImports(ctx, req, s, needs.Imports, earlier, &f); err != nil {
-		return f, nil, err
+		return f, nil, nil, err
 	}
 	diags = append(diags, more...)
 	if more, err = e.fetchOutputs(ctx, s, needs.StackOutputs, earlier, &f); err != nil {
-		return f, nil, err
+		return f, nil, nil, err
 	}
 	diags = append(diags, more...)
 	diags = append(diags, readsSecret(s, f)...)
-	return f, diags, nil
+	return f, t, diags, nil
 }
 
 // pseudoOf gives the pseudo parameters of a stack: one that cdkd has deployed keeps the stack id that its names

@@ -175,6 +175,17 @@ func (p *parameters) bind(ctx context.Context, f *facts, ssm map[string]any) (di
 	if err := p.digests(ctx, f); err != nil {
 		return nil, err
 	}
+	expanded, more := intrinsic.Expand(p.t, f.values(), f.Pseudo)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return diags, nil
+	}
+	if expanded != p.t {
+		// Validated again: what a loop makes is as good as what is written out.
+		if diags = append(diags, template.Validate(expanded)...); diags.HasErrors() {
+			return diags, nil
+		}
+		p.t = expanded
+	}
 	conditions, more, err := p.conditions(ctx, f)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,8 @@ type planFile struct {
 	Initial bool `json:"initial,omitempty"`
 	// Parameters are the values that were given, now or before, as the sidecar keeps them: without the NoEcho ones.
 	Parameters map[string]string `json:"parameters,omitempty"`
+	// StackTags are the stack's tags, which its resources get as well.
+	StackTags map[string]string `json:"stackTags,omitempty"`
 	// Warnings are what planning had to say.
 	Warnings diag.Diagnostics `json:"warnings,omitempty"`
 }
@@ -65,6 +67,8 @@ type stackPlan struct {
 	binding binding
 	// outputs are what the stack will publish, as far as it is known.
 	outputs diff.OutputSet
+	// expanded is the template with its macros run and its loops written out; nil when it has none.
+	expanded []byte
 }
 
 // binding is what a shown plan was made from: a run bound to the plan refuses another base.
@@ -100,12 +104,12 @@ func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, com
 		p.destroy(l, req.Options.DeleteRetained)
 		return p, warnings, nil
 	}
-	t, err := e.template(ctx, s.TemplateKey)
+	t, ran, err := e.sourceTemplate(ctx, s)
 	if err != nil {
 		diags, err := refusal(err)
 		return nil, diags.InStack(s.Name), err
 	}
-	diags, err := e.planDeploy(ctx, req, s, t, l, earlier, p)
+	diags, err := e.planDeploy(ctx, req, s, t, ran, l, earlier, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,21 +144,29 @@ func (e *Engine) planningLedger(ctx context.Context, ref runlog.StackRef, lenien
 	return &ledger{stands: rec, stateETag: etag, record: copyRecord(rec, ref), sidecar: &state.Sidecar{}}, warnings, nil
 }
 
-func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t *template.Template, l *ledger, earlier *published, p *stackPlan) (diag.Diagnostics, error) {
+func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t *template.Template, ran bool, l *ledger, earlier *published, p *stackPlan) (diag.Diagnostics, error) {
 	diags := template.Validate(t)
 	if diags.HasErrors() {
 		return diags, nil
 	}
-	f, more, err := e.gather(ctx, req, s, t, l, earlier)
+	f, expanded, more, err := e.gather(ctx, req, s, t, l, earlier)
 	if err != nil {
 		return nil, err
 	}
 	if diags = append(diags, more...); diags.HasErrors() {
 		return diags, nil
 	}
-	deps := template.Dependencies(t, f.Conditions)
+	p.file.TemplateKey = s.TemplateKey
+	if ran || expanded != t {
+		if p.expanded, p.file.TemplateKey, err = writtenOut(expanded); err != nil {
+			return nil, err
+		}
+		t = expanded
+	}
+	deps := template.Dependencies(t, f.Conditions, dependencyOptions(req.Options)...)
 	in := diff.Input{
 		Record: l.stands, Template: t, Conditions: f.Conditions, Dependencies: deps, Scope: f.scope(t),
+		StackTags: s.Tags, DeleteFirst: req.Options.Replace,
 	}
 	if diags = append(diags, diff.Check(in)...); diags.HasErrors() {
 		return diags, nil
@@ -189,7 +201,7 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	if p.binding.Parameters, err = f.parameterDigest(); err != nil {
 		return nil, err
 	}
-	p.file.TemplateKey, p.file.Facts, p.file.Parameters = s.TemplateKey, f, f.given
+	p.file.Facts, p.file.Parameters, p.file.StackTags = f, f.given, s.Tags
 	p.file.Masked = l.masked
 	p.file.Dependencies = result.Dependencies
 	p.file.Attributes = wantedAttributes(t, deps)
@@ -351,6 +363,9 @@ func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (pla
 	}
 	if !diags.HasErrors() && p != nil {
 		if err := e.sealFacts(ctx, req.root(), &p.file.Facts); err != nil {
+			return planFile{}, nil, err
+		}
+		if err := e.keepExpanded(ctx, p); err != nil {
 			return planFile{}, nil, err
 		}
 	}

@@ -72,6 +72,11 @@ type Options struct {
 	NoRollback bool `json:"noRollback,omitempty"`
 	// ForceStatefulRecreation allows the replacement of a resource that holds data.
 	ForceStatefulRecreation bool `json:"forceStatefulRecreation,omitempty"`
+	// Replace allows a replacement that keeps a fixed name: the old resource is deleted first.
+	Replace bool `json:"replace,omitempty"`
+	// RelaxVPCRoutes drops the DependsOn edges from functions and roles to routes that CDK adds by habit
+	// (reference §6.3).
+	RelaxVPCRoutes bool `json:"relaxVpcRoutes,omitempty"`
 	// RemoveProtection lets a destroy pass a stack's termination protection.
 	RemoveProtection bool `json:"removeProtection,omitempty"`
 	// DeleteRetained makes a destroy delete what the templates say to retain, too. In a simulated account

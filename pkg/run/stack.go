@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/diff"
 	"github.com/slipway-cdk/slipway/pkg/intrinsic"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/schema"
 	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
@@ -203,6 +205,9 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 	if props == nil {
 		props = map[string]any{}
 	}
+	if t, ok := schema.Lookup(planned.Type); ok {
+		props = diff.WithStackTags(t, props, s.file.StackTags)
+	}
 	v := s.veil()
 	compared, err := v.conceal(ctx, &in, props, before, s.resolver().Resolve)
 	if err != nil {
@@ -325,19 +330,6 @@ func (s *stackTurn) tellConflicts(ctx context.Context) {
 		s.e.append(ctx, ev)
 	}
 	s.ledger.conflicts = nil
-}
-
-// template reads and parses a stored template.
-func (e *Engine) template(ctx context.Context, key string) (*template.Template, error) {
-	obj, err := e.Objects.Get(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("reading the template %s: %w", key, err)
-	}
-	t, err := template.Parse(obj.Body)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
 }
 
 // mayRollBack reports whether a failure of this run is to be undone.
