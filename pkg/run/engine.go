@@ -49,6 +49,7 @@ type Engine struct {
 
 	// resolvers are the secret.Resolver of each root run that this process works on.
 	resolvers sync.Map
+	waves     waveCache
 }
 
 func (e *Engine) historyBudget() int {

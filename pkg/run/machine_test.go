@@ -192,7 +192,7 @@ func (m *machine) settle(err error) {
 // until makes calls until the next one is what the test waits for.
 func (m *machine) until(what func() bool) {
 	m.w.Helper()
-	for range 1000 {
+	for range 20000 {
 		if m.ended {
 			m.w.Fatalf("run %s has ended before that: %s", m.runID, m.w.story(m.runID))
 		}

@@ -79,8 +79,8 @@ func (e *Engine) Provision(ctx context.Context, in ProvisionInput) (OperationSta
 }
 
 func (e *Engine) operationInput(ctx context.Context, runID string, wave int, opID string) (operationInput, error) {
-	var w waveInput
-	if err := getJSON(ctx, e.Objects, waveKey(runID, wave), &w); err != nil {
+	w, err := e.wave(ctx, runID, wave)
+	if err != nil {
 		return operationInput{}, fmt.Errorf("operation %s of run %s: %w", opID, runID, err)
 	}
 	raw, ok := w.Operations[opID]

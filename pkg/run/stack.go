@@ -24,11 +24,10 @@ type stackTurn struct {
 	ledger *ledger
 	tmpl   *template.Template // nil for a destroy
 	byID   map[string]plan.Operation
-	// What this turn has made once and uses again: the resolver over the record as it stands, the inputs of
-	// ready operations, which nothing in this turn can change any more, and the inputs of earlier waves.
+	// What this turn has made once and uses again: the resolver over the record as it stands, and the inputs of
+	// ready operations, which nothing in this turn can change any more.
 	resolves *intrinsic.Resolver
 	inputs   map[string]operationInput
-	waves    map[int]waveInput
 }
 
 // decideStack renews the lock, folds results, saves the state, and chooses the next wave.
@@ -41,7 +40,7 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 	if err := lock.Renew(ctx); err != nil {
 		return Step{}, err
 	}
-	s := &stackTurn{turn: t, byID: index(t.current()), inputs: map[string]operationInput{}, waves: map[int]waveInput{}}
+	s := &stackTurn{turn: t, byID: index(t.current()), inputs: map[string]operationInput{}}
 	if s.ledger, err = e.loadLedger(ctx, t.h.Stack); err != nil {
 		return Step{}, err
 	}
@@ -143,12 +142,9 @@ func (s *stackTurn) pollInput(ctx context.Context, planned plan.Operation) (oper
 	if in, ok := s.inputs[planned.ID]; ok {
 		return in, nil
 	}
-	w, ok := s.waves[op.Wave]
-	if !ok {
-		if err := getJSON(ctx, s.e.Objects, waveKey(s.h.RunID, op.Wave), &w); err != nil && !isAbsent(err) {
-			return operationInput{}, err
-		}
-		s.waves[op.Wave] = w
+	w, err := s.e.wave(ctx, s.h.RunID, op.Wave)
+	if err != nil && !isAbsent(err) {
+		return operationInput{}, err
 	}
 	raw, ok := w.Operations[planned.ID]
 	if !ok {
