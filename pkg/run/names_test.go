@@ -1,0 +1,104 @@
+package run
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+)
+
+// legalName is what Step Functions takes as the name of an execution and is safe everywhere
+// (https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html).
+var legalName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+func TestExecutionNamesAreLegalAndTellRunsApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.String().Draw(t, "a")
+		b := rapid.String().Draw(t, "b")
+		id := NewRunID(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "time"), 0))
+		x, y := ExecutionName(a, runlog.CommandDestroy, id), ExecutionName(b, runlog.CommandDestroy, id)
+		for _, name := range []string{x, y} {
+			if !legalName.MatchString(name) || !strings.HasSuffix(name, "-destroy-"+id) {
+				t.Fatalf("%q becomes %q", a, name)
+			}
+		}
+		if a != b && x == y {
+			t.Fatalf("%q and %q are both %q", a, b, x)
+		}
+	})
+}
+
+func TestASuccessorHasANameOfItsOwn(t *testing.T) {
+	h := runlog.Header{RunID: "20261129T213124236Z-9d519276", Command: runlog.CommandDeploy, Stack: runlog.StackRef{Name: strings.Repeat("Stack~", 30)}}
+	seen := map[string]bool{executionOf(h): true}
+	for n := range 50 {
+		name := successorOf(h, n)
+		if seen[name] || !legalName.MatchString(name) {
+			t.Fatalf("successor %d is %q", n, name)
+		}
+		seen[name] = true
+	}
+	h.Kind = runlog.KindDeployment
+	if name := executionOf(h); !strings.HasPrefix(name, "deployment-deploy-") {
+		t.Errorf("a deployment is %q", name)
+	}
+}
+
+func TestTokensAreThoseThatCloudControlTakes(t *testing.T) {
+	legal := regexp.MustCompile(`^[-A-Za-z0-9+/=]{1,128}$`)
+	a, b := token("run", "A", "create", 1), token("run", "A", "create", 2)
+	if a == b || a != token("run", "A", "create", 1) {
+		t.Errorf("attempts 1 and 2 have the tokens %s and %s", a, b)
+	}
+	for _, suffix := range []string{"", "-old", "-remnant"} {
+		if !legal.MatchString(a + suffix) {
+			t.Errorf("%q is no token", a+suffix)
+		}
+	}
+	if token("run", "A", "b", 1) == token("run", "Ab", "", 1) {
+		t.Error("the parts of a token run into each other")
+	}
+}
+
+func TestPausesBetweenAttempts(t *testing.T) {
+	e := &Engine{Clock: clock.Real{}}
+	ended := time.Date(2026, 11, 29, 21, 0, 0, 0, time.UTC)
+	failed := func(action plan.Action, kind provider.Kind, attempt int) runlog.Op {
+		return runlog.Op{
+			Status: runlog.OpFailed, Action: string(action), Attempt: attempt, FinishedAt: ended, Error: &runlog.OpError{Kind: kind},
+		}
+	}
+	for _, c := range []struct {
+		op   runlog.Op
+		due  bool
+		want time.Duration
+	}{
+		{failed(plan.ActionCreate, provider.KindThrottled, 1), true, time.Second},
+		{failed(plan.ActionCreate, provider.KindThrottled, 4), true, 8 * time.Second},
+		{failed(plan.ActionCreate, provider.KindThrottled, 5), false, 8 * time.Second},
+		{failed(plan.ActionCreate, provider.KindDependencyViolation, 1), false, time.Second},
+		{failed(plan.ActionDelete, provider.KindDependencyViolation, 1), true, 5 * time.Second},
+		{failed(plan.ActionDelete, provider.KindDependencyViolation, 8), true, 30 * time.Second},
+		{failed(plan.ActionDelete, provider.KindDependencyViolation, 9), false, 30 * time.Second},
+		{failed(plan.ActionDelete, provider.KindAccessDenied, 1), false, time.Second},
+	} {
+		if got := retryDue(c.op); got != c.due {
+			t.Errorf("%s %s, attempt %d: another one is due: %v", c.op.Action, c.op.Error.Kind, c.op.Attempt, got)
+		}
+		if got := e.retryAt(c.op).Sub(ended); got != c.want {
+			t.Errorf("%s %s, attempt %d: a pause of %s, want %s", c.op.Action, c.op.Error.Kind, c.op.Attempt, got, c.want)
+		}
+	}
+	asked := failed(plan.ActionCreate, provider.KindThrottled, 1)
+	asked.NotBefore = ended.Add(time.Minute)
+	if got := e.retryAt(asked).Sub(ended); got != time.Minute {
+		t.Errorf("the service has asked for a minute and gets %s", got)
+	}
+}
