@@ -8,9 +8,9 @@ TOOLS := $(CURDIR)/.cache/tools
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -X main.version=$(VERSION)
 DEMO_DIR := .cache/demo
-SEEDS ?= 1000
+FUZZTIME ?= 60s
 
-.PHONY: help build demo test lint fmt bench lambdas test-emulators schema synth sim clean
+.PHONY: help build demo test lint fmt bench lambdas test-emulators test-diff-oracle fuzz schema clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -37,17 +37,23 @@ $(TOOLS)/golangci-lint:
 	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
 fmt: ## format the code
-	gofmt -w cli functions pkg examples
+	gofmt -w cli functions infra pkg examples
 
 bench: build ## measure: start-up, a 200-resource deploy, diff, stores, schema
 	$(GO) run ./pkg/local/bench -slipway $(BIN)
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./pkg/schema/... ./pkg/diff/... ./pkg/graph/... ./pkg/plan/... ./pkg/runlog/... ./pkg/sandbox/...
 
 lambdas: ## build the functions' arm64 zips under dist/
-	$(GO) run ./functions/pack -out dist
+	$(GO) run ./functions/pack -out dist planner provisioner publisher janitor
 
 test-emulators: ## run the store suites against AWS emulators in a Python venv
-	sh test/emulators/run.sh
+	pkg/emulators/run.sh
+
+test-diff-oracle: ## compare replacement verdicts with cloudformation-diff and the registry schemas
+	sh pkg/diff/oracle/run.sh
+
+fuzz: ## fuzz everything that parses, FUZZTIME each (60s)
+	sh .ci/fuzz $(FUZZTIME)
 
 schema: ## regenerate the embedded resource-type index
 	pkg/schema/gen/fetch.sh .cache/schema

@@ -29,7 +29,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
 	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/statemachine"
-	"github.com/slipway-cdk/slipway/test/emulators"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
 )
 
 // trial is a plane on an emulator's S3 and DynamoDB. The shipped state machines run in this process and

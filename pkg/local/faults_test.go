@@ -182,9 +182,6 @@ func objectLabel(key string) string {
 	if path.Ext(key) == ".jsonl" {
 		return "story of a run" // its name holds the run's id
 	}
-	if path.Ext(key) == ".jsonl" {
-		return "deployment.jsonl" // its name is the run's id, another one in every run
-	}
 	return path.Base(key)
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/objectstoretest"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
-	"github.com/slipway-cdk/slipway/test/emulators"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
 )
 
 // bucket makes an empty bucket of its own for a test.

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/slipway-cdk/slipway/test/emulators"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
 )
 
 func item(id string, size int) map[string]types.AttributeValue {

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
 	"github.com/slipway-cdk/slipway/pkg/runlog/runlogtest"
-	"github.com/slipway-cdk/slipway/test/emulators"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
 )
 
 // table makes an empty table of its own for a test, and a store in it.

@@ -2,7 +2,7 @@
 # Runs the suites that need AWS against its emulators, one after the other, in a Python environment of their
 # own. No Docker, no account, no network once the environment stands.
 #
-#   test/emulators/run.sh [emulator …]      default: ministack moto
+#   pkg/emulators/run.sh [emulator …]      default: ministack moto
 #
 #   PYTHON       the Python to make the environment with (3.10 or newer), default python3
 #   GO_TEST_ARGS more arguments for go test, for example -v or -race
@@ -104,7 +104,7 @@ for name in "$@"; do
 		failed="$failed $name"
 		mkdir -p "$here/logs"
 		cp "$work/$name.log" "$here/logs/$name.log"
-		echo "the log of $name is in test/emulators/logs/$name.log" >&2
+		echo "the log of $name is in pkg/emulators/logs/$name.log" >&2
 	fi
 done
 

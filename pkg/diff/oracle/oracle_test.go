@@ -151,7 +151,7 @@ func TestAMissedReplacementFailsUnlessTheDocumentationExcusesIt(t *testing.T) {
 }
 
 func TestTheDecisionsInTheDocumentationAreReadable(t *testing.T) {
-	list, err := exceptions("../../docs/replacement.md")
+	list, err := exceptions("../../../docs/replacement.md")
 	if err != nil || len(list) < 10 {
 		t.Errorf("%d decisions, %v", len(list), err)
 	}

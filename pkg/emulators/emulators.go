@@ -28,7 +28,7 @@ func Config(t *testing.T) aws.Config {
 	t.Helper()
 	endpoint := os.Getenv(endpointVariable)
 	if endpoint == "" {
-		t.Fatalf("%s is not set: run test/emulators/run.sh", endpointVariable)
+		t.Fatalf("%s is not set: run pkg/emulators/run.sh", endpointVariable)
 	}
 	// The racing cases open many connections at once; idle ones are kept so that they do not run out of ports.
 	transport := http.DefaultTransport.(*http.Transport).Clone()
