@@ -9,7 +9,7 @@ import (
 
 func TestMessagesDoNotQuoteProperties(t *testing.T) {
 	properties := map[string]any{
-		"FunctionName": "orders-worker", "Architectures": []any{"x86_64"}, "Role": "arn:aws:iam::123456789012:role/worker",
+		"FunctionName": "orders-worker", "RecursiveLoop": "Terminate", "Role": "arn:aws:iam::123456789012:role/worker",
 		"Handler": "index.handler", "Description": "order", "PackageType": "Zip",
 		"Environment": map[string]any{"Variables": map[string]any{"TOKEN": "open sesame", "LONG": "open sesame, please"}},
 		"Layers":      []any{"layer-of-mine"},
@@ -19,7 +19,7 @@ func TestMessagesDoNotQuoteProperties(t *testing.T) {
 		"an item of a list is masked":           {"no such layer: layer-of-mine", "no such layer: ***"},
 		"a name may be told":                    {"Function already exists: orders-worker", "Function already exists: orders-worker"},
 		"a reference may be told":               {"arn:aws:iam::123456789012:role/worker can't be assumed", "arn:aws:iam::123456789012:role/worker can't be assumed"},
-		"a value of a fixed set may be told":    {"x86_64 is not supported", "x86_64 is not supported"},
+		"a value of a fixed set may be told":    {"Terminate is not supported", "Terminate is not supported"},
 		"a short value is a word like another":  {"the order of events", "the order of events"},
 		"a part of a longer word is not masked": {"reopen sesames", "reopen sesames"},
 		"a value at either end is masked":       {"open sesame", "***"},
