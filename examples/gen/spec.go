@@ -73,7 +73,7 @@ func ref(id string) object { return object{"Ref": id} }
 func att(id, attribute string) object { return object{"Fn::GetAtt": list{id, attribute}} }
 
 func join(separator string, items ...any) object {
-	return object{"Fn::Join": list{separator, list(items)}}
+	return object{"Fn::Join": list{separator, items}}
 }
 
 func sub(text string) object { return object{"Fn::Sub": text} }

@@ -40,7 +40,7 @@ func pack(name, arch, out string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // temporary
+	defer os.RemoveAll(dir)
 	bootstrap := filepath.Join(dir, "bootstrap")
 	// lambda.norpc leaves out the RPC server of the runtime that provided.al2023 has replaced. The version
 	// control stamp would make an archive differ for every commit.

@@ -253,7 +253,7 @@ type brokenBody struct{ io.ReadSeeker }
 
 func (b brokenBody) Read(p []byte) (int, error) {
 	n, err := b.ReadSeeker.Read(p[:min(len(p), 2)])
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return n, errors.New("broken")
 	}
 	return n, err

@@ -23,7 +23,7 @@ func zipped(ctx context.Context, source, tempDir string) (body io.ReadSeeker, si
 	f, err := os.CreateTemp(tempDir, "slipway-asset-*.zip")
 	if err != nil {
 		// %v: a temporary directory that does not exist must not pass for a source that does not.
-		return nil, 0, nil, fmt.Errorf("zipping it: %v", err)
+		return nil, 0, nil, fmt.Errorf("zipping it: %v", err) //nolint:errorlint // see above
 	}
 	cleanup = func() {
 		f.Close()
@@ -36,7 +36,7 @@ func zipped(ctx context.Context, source, tempDir string) (body io.ReadSeeker, si
 		cleanup()
 		// A file that vanishes while it is archived is not an asset without a source.
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, 0, nil, fmt.Errorf("zipping it: %v", err)
+			return nil, 0, nil, fmt.Errorf("zipping it: %v", err) //nolint:errorlint // see above
 		}
 		return nil, 0, nil, fmt.Errorf("zipping it: %w", err)
 	}

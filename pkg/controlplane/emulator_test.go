@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/asl"
 	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
 	"github.com/slipway-cdk/slipway/pkg/provider"
@@ -29,7 +30,6 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
 	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/statemachine"
-	"github.com/slipway-cdk/slipway/pkg/emulators"
 )
 
 // trial is a plane on an emulator's S3 and DynamoDB. The shipped state machines run in this process and

@@ -23,7 +23,7 @@ import (
 )
 
 // invoke calls a function whose handler answers, fails or panics, and returns its log too.
-func invoke(t *testing.T, payload string, handle Handler) (out []byte, err error, log string) {
+func invoke(t *testing.T, payload string, handle Handler) (out []byte, log string, err error) {
 	t.Helper()
 	var b bytes.Buffer
 	f := &Function{
@@ -31,7 +31,7 @@ func invoke(t *testing.T, payload string, handle Handler) (out []byte, err error
 		Logger: slog.New(slog.NewJSONHandler(&b, nil)),
 	}
 	out, err = f.Invoke(t.Context(), []byte(payload))
-	return out, err, b.String()
+	return out, b.String(), err
 }
 
 func failing(err error) Handler {
@@ -47,20 +47,20 @@ func TestAFailureReachesTheStateMachineByItsName(t *testing.T) {
 		{fmt.Errorf("around: %w", &run.HandlerError{Name: run.ErrorLockLost, Err: errors.New("gone")}), run.ErrorLockLost},
 		{errors.New("anything else"), run.ErrorUnavailable},
 	} {
-		_, err, _ := invoke(t, `{}`, failing(c.err))
+		_, _, err := invoke(t, `{}`, failing(c.err))
 		failure, ok := err.(messages.InvokeResponse_Error) //nolint:errorlint // Lambda's own check
 		if !ok || failure.Type != c.name || failure.Message != c.err.Error() {
 			t.Errorf("%v became %#v", c.err, err)
 		}
 	}
-	_, err, _ := invoke(t, `{}`, failing(errors.New(strings.Repeat("é", 10_000))))
+	_, _, err := invoke(t, `{}`, failing(errors.New(strings.Repeat("é", 10_000))))
 	if n := len(err.Error()); n > maxMessage+200 {
 		t.Errorf("an error of %d bytes leaves the function", n)
 	}
 }
 
 func TestAPanicDoesNotTellWhatItHeld(t *testing.T) {
-	_, err, log := invoke(t, `{}`, func(*Plane, context.Context, []byte) ([]byte, error) { panic("hunter2") })
+	_, log, err := invoke(t, `{}`, func(*Plane, context.Context, []byte) ([]byte, error) { panic("hunter2") })
 	failure, ok := err.(messages.InvokeResponse_Error) //nolint:errorlint // Lambda's own check
 	if !ok || failure.Type != errorPanic || !failure.ShouldExit {
 		t.Fatalf("error is %#v", err)
@@ -72,7 +72,7 @@ func TestAPanicDoesNotTellWhatItHeld(t *testing.T) {
 
 func TestTheLogNamesTheInvocationAndNothingElseOfThePayload(t *testing.T) {
 	payload := `{"runId":"r1","action":"next","op":"Queue","wave":3,"logicalId":"L","secret":"hunter2"}`
-	out, err, log := invoke(t, payload, func(_ *Plane, _ context.Context, p []byte) ([]byte, error) { return p, nil })
+	out, log, err := invoke(t, payload, func(_ *Plane, _ context.Context, p []byte) ([]byte, error) { return p, nil })
 	if err != nil || string(out) != payload {
 		t.Fatalf("Invoke = %s, %v", out, err)
 	}

@@ -316,7 +316,7 @@ func FuzzExpand(f *testing.F) {
 				t.Fatalf("a loop is left: %s", id)
 			}
 		}
-		template.Validate(out)
+		_ = template.Validate(out)
 		template.Dependencies(out, nil)
 	})
 }

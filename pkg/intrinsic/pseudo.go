@@ -28,27 +28,27 @@ type partition struct{ prefix, name, suffix string }
 
 var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-\d+$`)
 
-func findPartition(region string) (partition, bool) {
+func findPartition(region string) partition {
 	if !regionName.MatchString(region) {
-		return partition{}, false
+		return partition{}
 	}
 	for _, p := range partitions() {
 		if strings.HasPrefix(region, p.prefix) {
-			return p, true
+			return p
 		}
 	}
-	return partition{}, false
+	return partition{}
 }
 
 // PartitionOf is the partition of a region ("aws", "aws-cn"), or "" when it is not the name of a region.
 func PartitionOf(region string) string {
-	p, _ := findPartition(region)
+	p := findPartition(region)
 	return p.name
 }
 
 // URLSuffixOf is the domain of a region's services ("amazonaws.com"), or "" when it is not a region's name.
 func URLSuffixOf(region string) string {
-	p, _ := findPartition(region)
+	p := findPartition(region)
 	return p.suffix
 }
 

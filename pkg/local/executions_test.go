@@ -15,7 +15,11 @@ func TestExecutionsKeepTheContractOfTheStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { db.Close() })
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 		return &executions{db: db}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/diff"
@@ -15,8 +14,6 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
-
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 // Close ends a run whose work is done: outputs, state, exports index, journal, terminal event, header, and
 // last the lock.

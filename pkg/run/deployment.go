@@ -20,7 +20,7 @@ func (t *turn) decideDeployment(ctx context.Context) (Step, error) {
 	if err := t.strike(ctx, byID); err != nil {
 		return Step{}, err
 	}
-	again, err := t.followStacks(ctx, byID)
+	again, err := t.followStacks(ctx)
 	if err != nil {
 		return Step{}, err
 	}
@@ -95,7 +95,7 @@ func (t *turn) startStack(ctx context.Context, planned plan.Operation, it *Item)
 
 // followStacks reads the headers of the stack runs in flight and records the ones that have ended. It returns
 // the operations whose execution has to be started again: the start was lost.
-func (t *turn) followStacks(ctx context.Context, byID map[string]plan.Operation) (again map[string]bool, err error) {
+func (t *turn) followStacks(ctx context.Context) (again map[string]bool, err error) {
 	again = map[string]bool{}
 	for _, planned := range t.current().Operations {
 		op, ok := t.ops[planned.ID]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -269,6 +270,59 @@ func TestALateProvisionerOfAnEarlierWaveChangesNothing(t *testing.T) {
 	if got := w.cloud.effects()["create A"]; got != 3 {
 		t.Errorf("A was tried %d times, want 3", got)
 	}
+}
+
+func TestALateMessageDoesNotTakeASlowOperationBack(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.script("create A", script{takes: 20 * time.Minute})
+	m := w.submitDeploy(one("A", topic(object{})))
+	m.until(m.atNext)
+	late := m.wave
+	m.until(func() bool { return m.wave.Wave > late.Wave && m.atNext() })
+	calls, now := len(w.cloud.calls), m.wave
+	m.wave = late
+	if _, err := m.provision(w.engine, "A"); err != nil {
+		t.Fatal(err)
+	}
+	m.wave = now
+	if op, err := w.log.Op(t.Context(), m.runID, "A"); err != nil || op.Wave != now.Wave || len(w.cloud.calls) != calls {
+		t.Errorf("the operation is in wave %d of %d after %d calls, %v", op.Wave, now.Wave, len(w.cloud.calls)-calls, err)
+	}
+	w.finish(m)
+	w.sound(m.runID)
+}
+
+// TestOfTwoDecisionsTheFirstStands: a twin decides at another moment, and so otherwise, just before this process
+// writes its decision.
+func TestOfTwoDecisionsTheFirstStands(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.script("create A", script{takes: 20 * time.Minute})
+	m := w.submitDeploy(one("A", topic(object{})))
+	m.until(func() bool { return m.atNext() && m.wave.Wave > 0 })
+	n := m.next.Decision
+	// What is in flight is due in ten seconds: a wait now, a wave a minute later.
+	op, err := w.log.Op(t.Context(), m.runID, "A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	op.NotBefore = w.clk.Now().Add(10 * time.Second)
+	if _, err := w.log.PutOp(t.Context(), m.runID, runlog.StatusOpen, op); err != nil {
+		t.Fatal(err)
+	}
+	var twin run.Step
+	w.faults.meanwhile(fmt.Sprintf("put slipway/runs/%s/decisions/%05d", m.runID, n), func() {
+		w.clk.Advance(time.Minute)
+		twin, err = m.ask(w.process("twin"), n)
+	})
+	mine, mineErr := m.ask(w.engine, n)
+	if err != nil || mineErr != nil {
+		t.Fatal(err, mineErr)
+	}
+	if twin.Kind != run.StepWave || cmp.Diff(twin, mine) != "" {
+		t.Errorf("the twin has decided %+v, this process %+v", twin, mine)
+	}
+	w.finish(m)
+	w.sound(m.runID)
 }
 
 func TestRequestsThatAreNotOursAreRefused(t *testing.T) {

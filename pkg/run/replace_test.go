@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
 // association is a resource whose two halves can't stand side by side: its replacement deletes first.
@@ -145,6 +146,43 @@ func TestDeleteFirstGoesOnWhereItWasAfterAFailure(t *testing.T) {
 		t.Errorf("calls by token (-want +got):\n%s", d)
 	}
 	w.accounted("App")
+}
+
+// TestTheJournalKnowsWhatWasDeletedFirst, also where it took two attempts to create the new half.
+func TestTheJournalKnowsWhatWasDeletedFirst(t *testing.T) {
+	w := newWorld(t)
+	w.deploy(one("A", association("subnet-1")))
+	w.cloud.script("create A", script{fails: failsUntil(2, provider.KindThrottled)})
+	w.cloud.script("create Bad", script{fails: fails(provider.KindInvalid)})
+	w.deploy(resources(object{"A": association("subnet-2"), "Bad": with(topic(object{}), object{"DependsOn": "A"})}), noRollback)
+	j := w.journal("App")
+	if j == nil || len(j.Segments) != 1 || len(j.Segments[0].Operations) != 1 {
+		t.Fatalf("journal %+v", j)
+	}
+	if was := j.Segments[0].Operations[0].PreviousState; was == nil || was.Properties["SubnetId"] != "subnet-1" {
+		t.Errorf("what was before: %+v", was)
+	}
+}
+
+// TestALeftoverThatTheRecordHoldsIsNotDeleted: a crash between sidecar and record leaves the two at odds.
+func TestALeftoverThatTheRecordHoldsIsNotDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.deploy(before())
+	c, etag, err := w.states.LoadSidecar(t.Context(), "App", region)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Cleanup = []state.OldHalf{{LogicalID: "Replaced", Resource: w.record("App").Resources["Replaced"]}}
+	if _, err := w.states.SaveSidecar(t.Context(), c, etag); err != nil {
+		t.Fatal(err)
+	}
+	live := w.cloud.exists()
+	if h := w.deploy(before()); h.Result != runlog.ResultSucceeded || h.Counts.Unchanged != 5 {
+		t.Errorf("%s %+v", h.Result, h.Counts)
+	}
+	if d := cmp.Diff(live, w.cloud.exists()); d != "" {
+		t.Errorf("what exists (-before +after):\n%s", d)
+	}
 }
 
 func TestDeleteFirstThatFailsInTheMiddle(t *testing.T) {

@@ -173,7 +173,7 @@ func TestAnUpdateThatWasPlannedAsAReplacementIsNotUndoneByADeletion(t *testing.T
 		r := object{
 			"C": object{"Type": "Custom::Thing", "Properties": object{"ServiceToken": "arn:aws:lambda:eu-west-1:1:function:f", "V": v}},
 			"Sub": object{"Type": "AWS::SNS::Subscription", "Properties": object{
-				"TopicArn": ref("C"), "Protocol": "sqs", "Endpoint": "arn:aws:sqs:eu-west-1:1:q", "RawMessageDelivery": v == "2",
+				"TopicArn": att("C", "Arn"), "Protocol": "sqs", "Endpoint": "arn:aws:sqs:eu-west-1:1:q", "RawMessageDelivery": v == "2",
 			}},
 		}
 		maps.Copy(r, extra)
@@ -183,6 +183,9 @@ func TestAnUpdateThatWasPlannedAsAReplacementIsNotUndoneByADeletion(t *testing.T
 	live := w.cloud.exists()
 	w.cloud.script("create Bad", script{fails: fails(provider.KindInvalid)})
 	h := w.deploy(template("2", object{"Bad": with(topic(object{}), object{"DependsOn": "Sub"})}))
+	if o, err := w.objects.Get(t.Context(), "slipway/runs/"+h.RunID+"/plan.json"); err != nil || true {
+		t.Log(string(o.Body), err)
+	}
 	if h.Result != runlog.ResultFailed {
 		t.Fatal(w.story(h.RunID))
 	}

@@ -71,7 +71,7 @@ func (k *KeyFile) read() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the key file: %w", err)
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // a stray file is harmless
+	defer os.Remove(file.Name())
 	_, err = file.Write(fresh)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return nil, fmt.Errorf("writing the key file: %w", err)

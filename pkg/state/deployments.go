@@ -192,7 +192,7 @@ func (s *Store) LoadDeployments(ctx context.Context, stack, region string) (*Dep
 	}
 	if err == nil {
 		x := &DeploymentIndex{}
-		err := versioned(obj.Body, x, "deployments index", stack, "indexVersion", IndexVersion)
+		err := versioned(obj.Body, x, "deployments index", stack, "indexVersion")
 		if err == nil {
 			return x, obj.ETag, nil
 		}

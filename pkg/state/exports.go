@@ -48,7 +48,7 @@ type Importer struct {
 // DecodeExports reads an exports index.
 func DecodeExports(data []byte) (*ExportsIndex, error) {
 	x := &ExportsIndex{}
-	if err := versioned(data, x, "exports index", "", "indexVersion", IndexVersion); err != nil {
+	if err := versioned(data, x, "exports index", "", "indexVersion"); err != nil {
 		return nil, err
 	}
 	if x.Exports == nil {

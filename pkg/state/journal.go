@@ -81,7 +81,7 @@ type FailedOperation struct {
 // DecodeJournal reads a rollback journal.
 func DecodeJournal(data []byte) (*Journal, error) {
 	j := &Journal{}
-	if err := versioned(data, j, "rollback journal", "", "journalVersion", JournalVersion); err != nil {
+	if err := versioned(data, j, "rollback journal", "", "journalVersion"); err != nil {
 		return nil, err
 	}
 	if err := j.check(); err != nil {

@@ -127,7 +127,7 @@ func (s *Store) LoadSidecar(ctx context.Context, stack, region string) (*Sidecar
 		return nil, "", fmt.Errorf("reading the sidecar of stack %s in %s: %w", stack, Region(region), err)
 	}
 	c := &Sidecar{}
-	if err := versioned(obj.Body, c, "sidecar", stack, "version", SidecarVersion); err != nil {
+	if err := versioned(obj.Body, c, "sidecar", stack, "version"); err != nil {
 		return nil, "", fmt.Errorf("reading the sidecar of stack %s in %s: %w", stack, Region(region), err)
 	}
 	return c, obj.ETag, nil
@@ -146,7 +146,7 @@ func (s *Store) SaveSidecar(ctx context.Context, c *Sidecar, etag string) (strin
 	}
 	newETag, err := s.put(ctx, s.SidecarKey(c.StackName, c.Region), body, etag, func(stands []byte) bool {
 		other := &Sidecar{}
-		if versioned(stands, other, "sidecar", c.StackName, "version", SidecarVersion) != nil {
+		if versioned(stands, other, "sidecar", c.StackName, "version") != nil {
 			return false
 		}
 		other.LastModified = c.LastModified

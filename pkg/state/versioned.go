@@ -7,8 +7,11 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/diag"
 )
 
-// versioned reads a file whose member versionName must be there and not above known.
-func versioned(data []byte, into any, file, stack, versionName string, known int) error {
+// ownVersion is the version of every file but the record: the sidecar, the journal, the two indexes.
+const ownVersion = 1
+
+// versioned reads a file whose member versionName must be there and not above ownVersion.
+func versioned(data []byte, into any, file, stack, versionName string) error {
 	head, err := asObject(data)
 	if err != nil {
 		return damagedFile(file, stack, err)
@@ -17,8 +20,8 @@ func versioned(data []byte, into any, file, stack, versionName string, known int
 	if !ok {
 		return damagedFile(file, stack, fmt.Errorf("it has no %s", versionName))
 	}
-	if n := integer(raw); n < 1 || n > int64(known) {
-		return &VersionError{File: file, Stack: stack, Version: clip(string(raw)), Known: known}
+	if n := integer(raw); n < 1 || n > ownVersion {
+		return &VersionError{File: file, Stack: stack, Version: clip(string(raw)), Known: ownVersion}
 	}
 	if err := unmarshal(data, into); err != nil {
 		var d *DamagedError

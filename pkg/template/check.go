@@ -76,14 +76,14 @@ func (c *checker) function(name string, arg any, path string) {
 	switch name {
 	case "Ref":
 		if target, ok := arg.(string); ok {
-			c.target(target, "", RefRef, path)
+			c.target(target, "", path)
 			return
 		}
 		c.computed(arg, path, "Ref takes a name")
 	case "Fn::GetAtt":
 		target, attribute, ok := GetAttTarget(arg)
 		if ok {
-			c.target(target, "attribute", RefGetAtt, path)
+			c.target(target, "attribute", path)
 			c.value(attribute, path)
 			return
 		}
@@ -172,7 +172,7 @@ func (c *checker) sub(arg any, path string) {
 		if _, own := vars[part.Name]; part.Name == "" || own {
 			continue
 		}
-		c.target(part.Target, part.Attribute, RefSub, path)
+		c.target(part.Target, part.Attribute, path)
 	}
 	for _, k := range sortedKeys(vars) {
 		c.value(vars[k], child(item(path, 1), k))
@@ -207,7 +207,7 @@ func (c *checker) findInMap(arg any, path string) {
 }
 
 // target checks one reference.
-func (c *checker) target(target, attribute string, kind RefKind, path string) {
+func (c *checker) target(target, attribute, path string) {
 	t := c.v.t
 	if IsPseudo(target) {
 		if !slices.Contains(PseudoParameters(), target) {

@@ -164,8 +164,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		template.Validate(tmpl)
-		tmpl.BindParameters(nil, nil)
+		_ = template.Validate(tmpl)
+		_, _ = tmpl.BindParameters(nil, nil)
 		edges := template.Dependencies(tmpl, nil)
 		for id, refs := range edges {
 			for _, ref := range refs {

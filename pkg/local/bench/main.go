@@ -37,7 +37,7 @@ func run(slipway string, rounds int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // a leftover in the temporary directory does no harm
+	defer os.RemoveAll(work)
 	spec, err := gen.Stack200(filepath.Join(work, "assembly"))
 	if err != nil {
 		return err

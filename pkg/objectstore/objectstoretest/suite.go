@@ -83,7 +83,7 @@ func wantErr(t *testing.T, err, want error) {
 		t.Fatalf("error is %v, want %v", err, want)
 	}
 	for _, other := range []error{objectstore.ErrNotFound, objectstore.ErrPrecondition} {
-		if other != want && errors.Is(err, other) {
+		if !errors.Is(want, other) && errors.Is(err, other) {
 			t.Fatalf("error %v is both %v and %v", err, want, other)
 		}
 	}

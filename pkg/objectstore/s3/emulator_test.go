@@ -21,10 +21,10 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/objectstoretest"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
-	"github.com/slipway-cdk/slipway/pkg/emulators"
 )
 
 // bucket makes an empty bucket of its own for a test.

@@ -72,7 +72,7 @@ func (s *Store) Get(ctx context.Context, key string) (objectstore.Object, error)
 		if err != nil {
 			return err
 		}
-		defer out.Body.Close() //nolint:errcheck // read to its end or given up
+		defer out.Body.Close()
 		body, err := io.ReadAll(out.Body)
 		if err != nil {
 			return &bodyError{err}

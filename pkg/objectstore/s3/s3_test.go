@@ -189,7 +189,7 @@ func TestAnswersBecomeTheErrorsOfTheContract(t *testing.T) {
 				t.Fatalf("error is %v", err)
 			}
 			for _, known := range []error{missing, failed} {
-				if errors.Is(err, known) != (known == c.want) {
+				if errors.Is(err, known) != errors.Is(c.want, known) {
 					t.Fatalf("error is %v, want %v", err, c.want)
 				}
 			}

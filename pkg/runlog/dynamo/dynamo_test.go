@@ -112,7 +112,7 @@ func want(t *testing.T, got, wanted error) {
 		t.Fatal("there is no error")
 	}
 	for _, e := range contract {
-		if errors.Is(got, e) != (e == wanted) {
+		if errors.Is(got, e) != errors.Is(wanted, e) {
 			t.Fatalf("error is %v, want %v", got, wanted)
 		}
 	}

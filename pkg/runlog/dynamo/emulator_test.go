@@ -16,13 +16,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
 	"github.com/slipway-cdk/slipway/pkg/localdb"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	objects "github.com/slipway-cdk/slipway/pkg/objectstore/local"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
 	"github.com/slipway-cdk/slipway/pkg/runlog/runlogtest"
-	"github.com/slipway-cdk/slipway/pkg/emulators"
 )
 
 // table makes an empty table of its own for a test, and a store in it.

@@ -103,7 +103,7 @@ func equal[T any](t *testing.T, what string, got, want T) {
 func wantErr(t *testing.T, err, want error) {
 	t.Helper()
 	for _, e := range []error{runlog.ErrNotFound, runlog.ErrExists, runlog.ErrConflict, runlog.ErrFenced} {
-		if errors.Is(err, e) != (e == want) {
+		if errors.Is(err, e) != errors.Is(want, e) {
 			t.Fatalf("error is %v, want %v", err, want)
 		}
 	}
