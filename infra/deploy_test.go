@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/local"
+	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/sandbox"
+)
+
+// installation deploys the control plane's own assembly against the sandbox.
+type installation struct {
+	*testing.T
+	plane    *local.Plane
+	assembly *assembly.Assembly
+}
+
+func (i installation) run(sub run.Submission) runlog.Header {
+	i.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	sub.Caller = "test@host"
+	id, err := i.plane.Submit(ctx, i.assembly, i.assembly.Stacks, sub)
+	if err != nil {
+		i.Fatal(err)
+	}
+	h, err := i.plane.Wait(ctx, id)
+	if err != nil {
+		i.Fatal(err)
+	}
+	if h.Result != runlog.ResultSucceeded {
+		runs, err := i.plane.Log().ListRuns(ctx, runlog.Filter{Root: id})
+		if err != nil {
+			i.Error(err)
+		}
+		for _, r := range runs {
+			for _, d := range r.Diagnostics {
+				i.Log(d.Error())
+			}
+			events, err := i.plane.Log().Events(ctx, r.RunID, "")
+			if err != nil {
+				i.Error(err)
+			}
+			for _, ev := range events {
+				if ev.Error != nil {
+					i.Log(ev.LogicalID, ev.ResourceType, ev.Action, ev.Error.Code, ev.Error.Message)
+				}
+			}
+		}
+		i.Fatalf("%s ended as %s", sub.Command, h.Result)
+	}
+	return h
+}
+
+func (i installation) deploy(parameters map[string]string) runlog.Counts {
+	i.Helper()
+	return i.run(run.Submission{Command: runlog.CommandDeploy, Parameters: map[string]map[string]string{i.assembly.Stacks[0].ID: parameters}}).Counts
+}
+
+func (i installation) live(f sandbox.Filter) []sandbox.Resource {
+	i.Helper()
+	found, err := i.plane.Sandbox().List(context.Background(), f)
+	if err != nil {
+		i.Fatal(err)
+	}
+	return found
+}
+
+func TestItDeploysInTheSandboxRedeploysAsNoChangesAndGoesAway(t *testing.T) {
+	asm, err := assembly.Read(assemblyDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := local.Open(context.Background(), local.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := plane.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	i := installation{T: t, plane: plane, assembly: asm}
+	resources := len(readTemplate(t).Resources)
+
+	if c := i.deploy(map[string]string{"StateBucketName": "acme-state"}); c.Created != resources {
+		t.Errorf("the first deploy has created %d of %d resources", c.Created, resources)
+	}
+	if c := i.deploy(nil); c.Created+c.Updated+c.Replaced+c.Deleted+c.Failed+c.Skipped != 0 {
+		t.Errorf("the second deploy is not without changes: %+v", c)
+	}
+	for _, role := range i.live(sandbox.Filter{Type: "AWS::IAM::Role"}) {
+		if _, has := role.Properties["PermissionsBoundary"]; has {
+			t.Errorf("role %s has a boundary that nobody has asked for", role.Identifier)
+		}
+	}
+
+	// What can be chosen later changes in place: nothing that keeps data is replaced.
+	changed := i.deploy(map[string]string{
+		"LogRetentionDays": "7", "JournalDays": "30", "TableDeletionProtection": "false",
+		"PermissionsBoundaryArn": "arn:aws:iam::111122223333:policy/boundary", "AlarmTopicArn": "arn:aws:sns:us-east-1:111122223333:alarms",
+	})
+	// Seven logs, four functions, eight roles, seven alarms and the table.
+	if changed.Updated != 7+4+8+7+1 || changed.Created+changed.Replaced+changed.Deleted+changed.Failed != 0 {
+		t.Errorf("the change of parameters has done %+v", changed)
+	}
+
+	i.run(run.Submission{Command: runlog.CommandDestroy, Options: run.Options{DeleteRetained: true}})
+	for _, left := range i.live(sandbox.Filter{}) {
+		t.Errorf("destroy has left %s %s", left.Type, left.Identifier)
+	}
+}

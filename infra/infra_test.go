@@ -1,0 +1,483 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slipway-cdk/slipway/pkg/asl"
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/controlplane"
+	"github.com/slipway-cdk/slipway/pkg/schema"
+	"github.com/slipway-cdk/slipway/statemachine"
+)
+
+// synthesized is what all tests look at: the app is run once, with archives that hold no function.
+var synthesized struct {
+	dir  string
+	err  error
+	skip string
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		if _, err := exec.LookPath("node"); err != nil {
+			synthesized.skip = "CDK apps need Node.js, which is not installed"
+			return m.Run()
+		}
+		dir, err := os.MkdirTemp("", "slipway-infra-*")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		synthesized.dir, synthesized.err = synthesize(dir)
+		jsii.Close()
+		return m.Run()
+	}())
+}
+
+func synthesize(dir string) (string, error) {
+	dist, out := filepath.Join(dir, "dist"), filepath.Join(dir, "cdk.out")
+	if err := writeArchives(dist, functionNames); err != nil {
+		return "", err
+	}
+	found, err := findArchives(dist)
+	if err != nil {
+		return "", err
+	}
+	app := newApp(jsii.String(out))
+	newControlPlane(app, found)
+	app.Synth(nil)
+	return out, nil
+}
+
+// writeArchives writes archives that differ from each other.
+func writeArchives(dist string, names []string) error {
+	if err := os.MkdirAll(dist, 0o755); err != nil {
+		return err
+	}
+	for _, name := range names {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		w, err := z.Create("bootstrap")
+		if err == nil {
+			_, err = w.Write([]byte(name))
+		}
+		if err == nil {
+			err = z.Close()
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dist, name+".zip"), b.Bytes(), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type resource struct {
+	Type           string
+	Properties     map[string]any
+	Metadata       map[string]any
+	DeletionPolicy string
+}
+
+type templateFile struct {
+	Parameters map[string]map[string]any
+	Conditions map[string]any
+	Resources  map[string]resource
+	Outputs    map[string]map[string]any
+	Rules      map[string]any
+}
+
+func assemblyDir(t *testing.T) string {
+	t.Helper()
+	if synthesized.skip != "" {
+		t.Skip(synthesized.skip)
+	}
+	if synthesized.err != nil {
+		t.Fatal(synthesized.err)
+	}
+	return synthesized.dir
+}
+
+func readTemplate(t *testing.T) templateFile {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(assemblyDir(t), stackName+".template.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f templateFile
+	if err := json.Unmarshal(b, &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// of returns the resources of a type and fails when there are not as many.
+func (f templateFile) of(t *testing.T, typeName string, want int) map[string]resource {
+	t.Helper()
+	found := map[string]resource{}
+	for id, r := range f.Resources {
+		if r.Type == typeName {
+			found[id] = r
+		}
+	}
+	if len(found) != want {
+		t.Fatalf("there are %d resources of type %s, want %d", len(found), typeName, want)
+	}
+	return found
+}
+
+// at walks down maps and lists: "Policies.0.PolicyName".
+func at(v any, path string) any {
+	for _, step := range strings.Split(path, ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[step]
+		case []any:
+			var n int
+			if _, err := fmt.Sscan(step, &n); err != nil || n >= len(in) {
+				return nil
+			}
+			v = in[n]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// rendered is a value with every reference replaced by its name in brackets and every join made.
+func rendered(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case map[string]any:
+		if ref, ok := v["Ref"].(string); ok {
+			return "[" + ref + "]"
+		}
+		if att, ok := v["Fn::GetAtt"].([]any); ok {
+			return fmt.Sprintf("[%v.%v]", att[0], att[1])
+		}
+		if join, ok := v["Fn::Join"].([]any); ok {
+			var parts []string
+			for _, p := range join[1].([]any) {
+				parts = append(parts, rendered(p))
+			}
+			return strings.Join(parts, join[0].(string))
+		}
+	}
+	return text(v)
+}
+
+func TestWithoutArchivesItSaysWhatToRun(t *testing.T) {
+	_, err := findArchives(filepath.Join(t.TempDir(), "dist"))
+	if err == nil || !strings.Contains(err.Error(), "run `make lambdas` first") {
+		t.Errorf("the error is %v", err)
+	}
+	dist := t.TempDir()
+	if err := writeArchives(dist, functionNames[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := findArchives(dist); err == nil || !strings.Contains(err.Error(), "planner.zip") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestCloudControlCanProvisionEveryResource(t *testing.T) {
+	for id, r := range readTemplate(t).Resources {
+		known, ok := schema.Lookup(r.Type)
+		if !ok || !known.Provisionable {
+			t.Errorf("%s has the type %s, which the control plane could not deploy itself", id, r.Type)
+		}
+	}
+}
+
+func TestEveryParameterIsDescribedAndOnlyTheStateBucketIsRequired(t *testing.T) {
+	f := readTemplate(t)
+	for name, p := range f.Parameters {
+		if p["Description"] == nil {
+			t.Errorf("%s is not described", name)
+		}
+		if (p["Default"] == nil) != (name == "StateBucketName") {
+			t.Errorf("the default of %s is %v", name, p["Default"])
+		}
+	}
+	if len(f.Rules) != 0 || f.Parameters["BootstrapVersion"] != nil {
+		t.Error("the template needs CDK's bootstrap")
+	}
+}
+
+func TestFunctionsAreWhatLambdaRuns(t *testing.T) {
+	f := readTemplate(t)
+	codes := map[string]bool{}
+	for id, r := range f.of(t, "AWS::Lambda::Function", 4) {
+		p := r.Properties
+		for path, want := range map[string]string{
+			"Runtime": `"provided.al2023"`, "Architectures": `["arm64"]`, "Timeout": "900", "TracingConfig.Mode": `"Active"`,
+			"LoggingConfig.LogGroup": `{"Ref":"` + id + `Log"}`, "Role": `{"Fn::GetAtt":["` + id + `Role","Arn"]}`,
+		} {
+			if got := text(at(p, path)); got != want {
+				t.Errorf("%s: %s is %s, want %s", id, path, got, want)
+			}
+		}
+		codes[text(at(p, "Code.S3Key"))] = true
+		// SAM finds the archive by this.
+		archive, _ := r.Metadata["aws:asset:path"].(string)
+		if _, err := os.Stat(filepath.Join(assemblyDir(t), archive)); err != nil || archive == "" || r.Metadata["aws:asset:property"] != "Code" {
+			t.Errorf("%s: the metadata is %v: %v", id, r.Metadata, err)
+		}
+		variables, _ := at(p, "Environment.Variables").(map[string]any)
+		given := func(name string) string {
+			v := strings.NewReplacer("[AWS::Partition]", "aws", "[AWS::Region]", "eu-west-1", "[AWS::AccountId]", "111122223333", "[JournalDays]", "90").Replace(rendered(variables[name]))
+			return strings.ReplaceAll(v, "[NamePrefix]", "slipway")
+		}
+		env, err := controlplane.ReadEnvironment(func(name string) string {
+			if variables[name] == nil {
+				return ""
+			}
+			return given(name)
+		})
+		if err != nil || env.RunStateMachine.Resource != "stateMachine:slipway-run" || env.VaultKey != "[Vault.Arn]" || env.TableName != "[RunLog]" ||
+			env.StateBucket != "[StateBucketName]" || env.StateBucketRegion != "[StateBucketRegion]" || env.JournalRetention == 0 {
+			t.Errorf("%s: the environment is %+v: %v", id, env, err)
+		}
+	}
+	if len(codes) != 4 {
+		t.Errorf("the functions share their code: %v", codes)
+	}
+}
+
+func TestLogsAreForgotten(t *testing.T) {
+	for id, r := range readTemplate(t).of(t, "AWS::Logs::LogGroup", 7) {
+		if text(r.Properties["RetentionInDays"]) != `{"Ref":"LogRetentionDays"}` {
+			t.Errorf("%s is kept for %v", id, r.Properties["RetentionInDays"])
+		}
+	}
+}
+
+func TestWhatKeepsDataIsEncryptedAndOutlivesTheStack(t *testing.T) {
+	f := readTemplate(t)
+	for _, c := range []struct{ id, path, want string }{
+		{"Uploads", "BucketEncryption.ServerSideEncryptionConfiguration.0.ServerSideEncryptionByDefault.SSEAlgorithm", `"AES256"`},
+		{"Uploads", "PublicAccessBlockConfiguration", `{"BlockPublicAcls":true,"BlockPublicPolicy":true,"IgnorePublicAcls":true,"RestrictPublicBuckets":true}`},
+		{"Uploads", "VersioningConfiguration.Status", `"Enabled"`},
+		{"Uploads", "LifecycleConfiguration.Rules.0.ExpirationInDays", `{"Ref":"UploadDays"}`},
+		{"RunLog", "SSESpecification.SSEEnabled", "true"},
+		{"RunLog", "BillingMode", `"PAY_PER_REQUEST"`},
+		{"RunLog", "PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled", "true"},
+		{"RunLog", "TimeToLiveSpecification", `{"AttributeName":"expires","Enabled":true}`},
+		{"RunLog", "DeletionProtectionEnabled", `{"Fn::If":["ProtectsTable",true,false]}`},
+		{"RunLog", "KeySchema", `[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]`},
+		{"RunLog", "GlobalSecondaryIndexes.0.IndexName", `"runs"`},
+		{"Vault", "EnableKeyRotation", "true"},
+		{"Undelivered", "SqsManagedSseEnabled", "true"},
+	} {
+		if got := text(at(f.Resources[c.id].Properties, c.path)); got != c.want {
+			t.Errorf("%s: %s is %s, want %s", c.id, c.path, got, c.want)
+		}
+	}
+	for _, id := range []string{"Uploads", "RunLog", "Vault"} {
+		if f.Resources[id].DeletionPolicy != "Retain" {
+			t.Errorf("%s is deleted with the stack", id)
+		}
+	}
+	deny := at(f.Resources["UploadsPolicy"].Properties, "PolicyDocument.Statement.0")
+	if at(deny, "Effect") != "Deny" || text(at(deny, "Condition")) != `{"Bool":{"aws:SecureTransport":"false"}}` || len(at(deny, "Resource").([]any)) != 2 {
+		t.Errorf("the bucket's policy is %s", text(deny))
+	}
+}
+
+// allResources are the actions that support no narrower resource than all: AWS lists no resource type for them
+// in its service authorization reference.
+var allResources = regexp.MustCompile(`^(xray:(Put|Get)|logs:(Create|Get|Update|Delete|List)LogDeliver|logs:PutResourcePolicy|logs:Describe|ec2:DescribeAvailabilityZones$|cloudformation:(Create|Update|Delete|Get)Resource)`)
+
+func TestRolesAllowNoMoreThanTheyNeed(t *testing.T) {
+	f := readTemplate(t)
+	for id, r := range f.of(t, "AWS::IAM::Role", 8) {
+		if r.Properties["ManagedPolicyArns"] != nil {
+			t.Errorf("%s has managed policies", id)
+		}
+		if text(r.Properties["PermissionsBoundary"]) != `{"Fn::If":["HasPermissionsBoundary",{"Ref":"PermissionsBoundaryArn"},{"Ref":"AWS::NoValue"}]}` {
+			t.Errorf("the boundary of %s is %v", id, r.Properties["PermissionsBoundary"])
+		}
+		for _, s := range at(r.Properties, "Policies.0.PolicyDocument.Statement").([]any) {
+			for _, a := range at(s, "Action").([]any) {
+				action := a.(string)
+				if strings.Contains(action, "*") || strings.HasPrefix(action, "iam:") {
+					t.Errorf("%s allows %s", id, action)
+				}
+				for _, on := range at(s, "Resource").([]any) {
+					if on == "*" && !allResources.MatchString(action) {
+						t.Errorf("%s allows %s on everything", id, action)
+					}
+				}
+			}
+		}
+	}
+}
+
+// allowed lists what a role allows on a kind of resource: the actions by resource.
+func (f templateFile) allowed(role, service string) map[string]string {
+	out := map[string]string{}
+	for _, s := range at(f.Resources[role].Properties, "Policies.0.PolicyDocument.Statement").([]any) {
+		for _, a := range at(s, "Action").([]any) {
+			of, verb, _ := strings.Cut(a.(string), ":")
+			if of != service {
+				continue
+			}
+			for _, on := range at(s, "Resource").([]any) {
+				out[rendered(on)] += " " + verb
+			}
+		}
+	}
+	return out
+}
+
+func TestEachRoleReachesItsOwnResources(t *testing.T) {
+	f := readTemplate(t)
+	const bucket = "arn:[AWS::Partition]:s3:::[StateBucketName]"
+	const states = "arn:[AWS::Partition]:states:[AWS::Region]:[AWS::AccountId]:"
+	all := map[string]string{
+		bucket: " ListBucket", bucket + "/cdkd/*": " GetObject PutObject DeleteObject", bucket + "/slipway/*": " GetObject PutObject DeleteObject",
+	}
+	one := map[string]string{bucket: " ListBucket", bucket + "/slipway/runs/*": " GetObject PutObject DeleteObject"}
+	describe := map[string]string{states + "execution:[NamePrefix]-run:*": " DescribeExecution"}
+	for _, c := range []struct {
+		role, service string
+		want          map[string]string
+	}{
+		{"PlannerRole", "s3", all},
+		{"JanitorRole", "s3", all},
+		{"ProvisionerRole", "s3", one},
+		{"PlannerRole", "states", describe},
+		{"JanitorRole", "states", describe},
+		{"ProvisionerRole", "states", map[string]string{}},
+		{"PublisherRole", "states", map[string]string{}},
+		{"PublisherRole", "cloudformation", map[string]string{}},
+		{"PublisherRole", "kms", map[string]string{}},
+		{"ProvisionerRole", "kms", map[string]string{"[Vault.Arn]": " Decrypt"}},
+		{"PlannerRole", "kms", map[string]string{"[Vault.Arn]": " GenerateDataKey Decrypt"}},
+		{"ProvisionerRole", "dynamodb", map[string]string{"[RunLog.Arn]": " GetItem PutItem ConditionCheckItem"}},
+		{"JanitorRole", "dynamodb", map[string]string{"[RunLog.Arn]": " Query UpdateItem GetItem PutItem ConditionCheckItem"}},
+		{"RunMachineRole", "lambda", map[string]string{
+			"[Planner.Arn]": " InvokeFunction", "[Provisioner.Arn]": " InvokeFunction", "[Publisher.Arn]": " InvokeFunction",
+		}},
+		{"SettleMachineRole", "lambda", map[string]string{"[Janitor.Arn]": " InvokeFunction"}},
+		{"SettleMachineRole", "states", map[string]string{}},
+		{"RunMachineRole", "states", map[string]string{
+			"[SettleMachine.Arn]": " StartExecution", states + "stateMachine:[NamePrefix]-run": " StartExecution",
+			states + "execution:[NamePrefix]-run:*": " DescribeExecution StopExecution",
+		}},
+		{"DiedMachineRole", "states", map[string]string{"[SettleMachine.Arn]": " StartExecution"}},
+		{"RuleRole", "states", map[string]string{"[DiedMachine.Arn]": " StartExecution"}},
+	} {
+		if got := f.allowed(c.role, c.service); text(got) != text(c.want) {
+			t.Errorf("%s: what %s allows is\n%s\nwant\n%s", c.service, c.role, text(got), text(c.want))
+		}
+	}
+}
+
+func TestStateMachinesAreTheShippedOnesWithEveryPlaceholderFilled(t *testing.T) {
+	f := readTemplate(t)
+	machines := f.of(t, "AWS::StepFunctions::StateMachine", 3)
+	placeholder := regexp.MustCompile(`\$\{([^}]*)\}`)
+	for id, r := range machines {
+		p := r.Properties
+		definition, _ := p["DefinitionString"].(string)
+		substitutions := map[string]string{}
+		for name, v := range p["DefinitionSubstitutions"].(map[string]any) {
+			substitutions[name] = rendered(v)
+			if !strings.Contains(definition, "${"+name+"}") {
+				t.Errorf("%s: nothing in the definition is called %s", id, name)
+			}
+		}
+		for _, name := range placeholder.FindAllStringSubmatch(definition, -1) {
+			if substitutions[name[1]] == "" {
+				t.Errorf("%s: nothing is put in place of %s", id, name[0])
+			}
+		}
+		if !json.Valid([]byte(definition)) {
+			t.Errorf("%s: the definition is not JSON", id)
+		}
+		if want := map[string]string{"RunMachine": string(statemachine.Run), "SettleMachine": string(statemachine.Settle)}[id]; want != "" {
+			if definition != want {
+				t.Errorf("%s is not the shipped definition", id)
+			}
+			if _, err := asl.Load([]byte(definition), substitutions); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		if p["StateMachineType"] != "STANDARD" || at(p, "TracingConfiguration.Enabled") != true ||
+			at(p, "LoggingConfiguration.Level") != "ERROR" || at(p, "LoggingConfiguration.IncludeExecutionData") != false ||
+			text(at(p, "LoggingConfiguration.Destinations.0.CloudWatchLogsLogGroup.LogGroupArn")) != `{"Fn::GetAtt":["`+id+`Log","Arn"]}` {
+			t.Errorf("%s: its properties are %s", id, text(p))
+		}
+	}
+	// The functions know the run state machine by its name.
+	if got := rendered(machines["RunMachine"].Properties["StateMachineName"]); got != "[NamePrefix]-run" {
+		t.Errorf("the run state machine is called %s", got)
+	}
+}
+
+func TestADeadExecutionIsSettled(t *testing.T) {
+	f := readTemplate(t)
+	rule := f.Resources["RunDied"].Properties
+	if got := text(at(rule, "EventPattern.detail")); got != `{"stateMachineArn":[{"Fn::GetAtt":["RunMachine","Arn"]}],"status":["FAILED","TIMED_OUT","ABORTED"]}` {
+		t.Errorf("the rule looks for %s", got)
+	}
+	for path, want := range map[string]string{
+		"Targets.0.Arn": "[DiedMachine.Arn]", "Targets.0.RoleArn": "[RuleRole.Arn]", "Targets.0.DeadLetterConfig.Arn": "[Undelivered.Arn]", "Targets.0.InputPath": "$.detail",
+	} {
+		if got := rendered(at(rule, path)); got != want {
+			t.Errorf("%s of the rule is %s, want %s", path, got, want)
+		}
+	}
+	send := at(f.Resources["UndeliveredPolicy"].Properties, "PolicyDocument.Statement.0")
+	if rendered(at(send, "Condition.ArnEquals.aws:SourceArn")) != "[RunDied.Arn]" || text(at(send, "Action")) != `["sqs:SendMessage"]` {
+		t.Errorf("the queue's policy is %s", text(send))
+	}
+}
+
+func TestAlarmsReachTheTopicIfThereIsOne(t *testing.T) {
+	f := readTemplate(t)
+	for id, r := range f.of(t, "AWS::CloudWatch::Alarm", 7) {
+		if got := text(r.Properties["AlarmActions"]); got != `{"Fn::If":["HasAlarmTopic",[{"Ref":"AlarmTopicArn"}],{"Ref":"AWS::NoValue"}]}` {
+			t.Errorf("%s: the actions are %s", id, got)
+		}
+	}
+	var body struct{ Widgets []any }
+	if err := json.Unmarshal([]byte(rendered(f.Resources["Dashboard"].Properties["DashboardBody"])), &body); err != nil || len(body.Widgets) != 8 {
+		t.Errorf("the dashboard has %d widgets: %v", len(body.Widgets), err)
+	}
+}
+
+func TestTheAssemblyHoldsTheFunctions(t *testing.T) {
+	asm, err := assembly.Read(assemblyDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(asm.Stacks) != 1 || asm.Stacks[0].Name != stackName || len(asm.Stacks[0].Assets) != 4 {
+		t.Errorf("the assembly has %d stacks", len(asm.Stacks))
+	}
+}
