@@ -9,5 +9,6 @@
 //   - the run header with its version, status and epoch: a fenced run's late steps are refused;
 //   - the operation journal: an intent before every call, its result after it, the same token on a repeat;
 //   - the decision record: decision n exists once, a repeated Next returns it;
+//   - the result: one header write decides it, the terminal event repeats it, and only then the run is CLOSED;
 //   - one writer of state.json per run, always conditional, folding results that still fit the record.
 package run

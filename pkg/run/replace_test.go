@@ -286,6 +286,9 @@ func TestAnUpdateThatLeadsToAnotherResource(t *testing.T) {
 		return one("C", object{"Type": "Custom::Thing", "Properties": object{"ServiceToken": "arn:aws:lambda:eu-west-1:1:function:f", "V": v}})
 	}
 	w.deploy(custom("1"))
+	if h := w.deploy(custom("same id")); h.Result != runlog.ResultSucceeded || len(w.cloud.steps("delete C")) != 0 {
+		t.Fatal(w.story(h.RunID))
+	}
 	w.cloud.script("update C", script{id: "C-replaced"})
 	h := w.deploy(custom("2"))
 	if h.Result != runlog.ResultSucceeded {

@@ -464,6 +464,11 @@ func (w *world) accounted(stacks ...string) {
 			named[id] = true
 		}
 	}
+	for _, call := range slices.Concat(w.cloud.steps("update"), w.cloud.steps("delete")) {
+		if call.physicalID == "" {
+			w.Errorf("%s was called for no resource at all", call.step)
+		}
+	}
 	for _, id := range w.cloud.exists() {
 		if !named[id] {
 			w.Errorf("%s exists and nothing names it", id)
