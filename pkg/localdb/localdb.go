@@ -109,3 +109,17 @@ func Retry(ctx context.Context, f func() error) error {
 		wait = min(2*wait, 100*time.Millisecond)
 	}
 }
+
+// Exec runs a statement, again while another process holds the file, and returns how many rows it has changed.
+func Exec(ctx context.Context, stmt *sql.Stmt, args ...any) (int64, error) {
+	var n int64
+	err := Retry(ctx, func() error {
+		res, err := stmt.ExecContext(ctx, args...)
+		if err != nil {
+			return err
+		}
+		n, err = res.RowsAffected()
+		return err
+	})
+	return n, err
+}

@@ -115,12 +115,15 @@ var wrong = map[string]string{
 	"aws-cloudformation-templates--python.json TransformFunction Code/ZipFile type":                       "Rain::Embed",
 	"aws-cloudformation-templates--test.json Bucket LifecycleConfiguration/Rules/0/ExpirationInDays type": "text of a macro (!Explode)",
 	// The translator's unit tests, which never deploy.
-	"sam--connector_dependson_replace.json SomeFunction Code required":      "only a name is given",
-	"sam--connector_dependson_replace.json SomeTable KeySchema required":    "only a name is given",
-	"sam--connector_hardcoded_props.json MyFunction Code required":          "only a name is given",
-	"sam--connector_hardcoded_props.json MyFunction Role required":          "only a name is given",
-	"sam--connector_hardcoded_props.json MySfn RoleArn required":            "only a name is given",
-	"sam--function_with_file_system_config.json MountTarget SubnetId range": "an invented id of the wrong length",
+	"sam--connector_dependson_replace.json SomeFunction Code required":                                            "only a name is given",
+	"sam--connector_dependson_replace.json SomeTable KeySchema required":                                          "only a name is given",
+	"sam--connector_hardcoded_props.json MyFunction Code required":                                                "only a name is given",
+	"sam--connector_hardcoded_props.json MyFunction Role required":                                                "only a name is given",
+	"sam--connector_hardcoded_props.json MySfn RoleArn required":                                                  "only a name is given",
+	"sam--function_with_file_system_config.json MountTarget SubnetId range":                                       "an invented id of the wrong length",
+	"sam--layers_with_intrinsics.json LayerWithMixedListRefRuntimesIntrinsic71fd80f592 CompatibleRuntimes/1 enum": "a made-up runtime",
+	"sam--graphqlapi_api_cache.json SuperCoolAPIApiCache ApiCachingBehavior enum":                                 "a made-up behavior",
+	"sam--graphqlapi_api_cache.json SuperCoolAPIApiCache Type enum":                                               "a made-up instance type",
 }
 
 // unheard are the types of templates that mean them to be unknown, or that are a module or macro of the author's.

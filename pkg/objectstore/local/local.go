@@ -123,7 +123,7 @@ func (s *Store) Put(ctx context.Context, key string, body []byte, cond objectsto
 	case cond.IfMatch != "":
 		stmt, args = s.stmt.putMatch, append(args, cond.IfMatch)
 	}
-	n, err := exec(ctx, stmt, args...)
+	n, err := localdb.Exec(ctx, stmt, args...)
 	if err != nil {
 		return "", fmt.Errorf("putting object %q: %w", key, err)
 	}
@@ -145,7 +145,7 @@ func (s *Store) Delete(ctx context.Context, key string, cond objectstore.Conditi
 	if cond.IfMatch != "" {
 		stmt, args = s.stmt.delMatch, append(args, cond.IfMatch)
 	}
-	n, err := exec(ctx, stmt, args...)
+	n, err := localdb.Exec(ctx, stmt, args...)
 	if err != nil {
 		return fmt.Errorf("deleting object %q: %w", key, err)
 	}
@@ -195,19 +195,6 @@ func (s *Store) refused(ctx context.Context, doing, key string, cond objectstore
 		}
 	}
 	return fmt.Errorf("%s object %q: %w", doing, key, objectstore.ErrPrecondition)
-}
-
-func exec(ctx context.Context, stmt *sql.Stmt, args ...any) (int64, error) {
-	var n int64
-	err := localdb.Retry(ctx, func() error {
-		res, err := stmt.ExecContext(ctx, args...)
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
-		return err
-	})
-	return n, err
 }
 
 func readError(key string, err error) error {

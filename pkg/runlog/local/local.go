@@ -70,7 +70,7 @@ func (s *Store) CreateRun(ctx context.Context, h runlog.Header) (runlog.Header, 
 	if err != nil {
 		return runlog.Header{}, err
 	}
-	n, err := exec(ctx, s.stmt.createRun, args...)
+	n, err := localdb.Exec(ctx, s.stmt.createRun, args...)
 	if err != nil {
 		return runlog.Header{}, fmt.Errorf("creating run %s: %w", h.RunID, err)
 	}
@@ -96,7 +96,7 @@ func (s *Store) UpdateHeader(ctx context.Context, h runlog.Header) (runlog.Heade
 	if err != nil {
 		return runlog.Header{}, err
 	}
-	n, err := exec(ctx, s.stmt.updateHeader, append(args, h.Version)...)
+	n, err := localdb.Exec(ctx, s.stmt.updateHeader, append(args, h.Version)...)
 	if err != nil {
 		return runlog.Header{}, fmt.Errorf("updating run %s: %w", h.RunID, err)
 	}
@@ -149,7 +149,7 @@ func (s *Store) ListRuns(ctx context.Context, f runlog.Filter) ([]runlog.Header,
 
 // SetHead implements runlog.Store.
 func (s *Store) SetHead(ctx context.Context, stack runlog.StackRef, runID string) error {
-	if _, err := exec(ctx, s.stmt.setHead, stack.Account, stack.Region, stack.Name, runID); err != nil {
+	if _, err := localdb.Exec(ctx, s.stmt.setHead, stack.Account, stack.Region, stack.Name, runID); err != nil {
 		return fmt.Errorf("recording run %s as the head of stack %s: %w", runID, stack.Name, err)
 	}
 	return nil
@@ -177,7 +177,7 @@ func (s *Store) PutOp(ctx context.Context, runID string, in runlog.Status, op ru
 	if op.Version != 0 {
 		stmt, args = s.stmt.updateOp, append(args, op.Version)
 	}
-	n, err := exec(ctx, stmt, args...)
+	n, err := localdb.Exec(ctx, stmt, args...)
 	if err == nil && n == 0 {
 		err = s.refusal(ctx, runID, in, op.Epoch)
 	}
@@ -250,7 +250,7 @@ func (s *Store) Append(ctx context.Context, events ...runlog.Event) error {
 		bodies[i] = body
 	}
 	if len(events) == 1 {
-		if _, err := exec(ctx, s.stmt.insertEvent, events[0].RunID, events[0].ID, bodies[0]); err != nil {
+		if _, err := localdb.Exec(ctx, s.stmt.insertEvent, events[0].RunID, events[0].ID, bodies[0]); err != nil {
 			return fmt.Errorf("appending an event of run %s: %w", events[0].RunID, err)
 		}
 		return nil

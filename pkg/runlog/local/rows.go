@@ -29,19 +29,6 @@ func headerArgs(h runlog.Header) ([]any, error) {
 	}, nil
 }
 
-func exec(ctx context.Context, stmt *sql.Stmt, args ...any) (int64, error) {
-	var n int64
-	err := localdb.Retry(ctx, func() error {
-		res, err := stmt.ExecContext(ctx, args...)
-		if err != nil {
-			return err
-		}
-		n, err = res.RowsAffected()
-		return err
-	})
-	return n, err
-}
-
 // one reads the single (version, body) row of a query.
 func one(ctx context.Context, stmt *sql.Stmt, into any, version *int64, args ...any) error {
 	var body []byte

@@ -162,7 +162,7 @@ func TestMerge(t *testing.T) {
 		"required in both sources only":         slices.Equal(thing.Required, []string{"Name"}),
 		"integer and number give number":        at("Count").Kind == schema.KindNumber && *at("Count").Minimum == 1,
 		"enums are joined":                      slices.Equal(at("Mode").Enum, []string{"A", "B", "C"}),
-		"an enum of one source is dropped":      at("Color").Enum == nil,
+		"an enum of the registry alone counts":  slices.Equal(at("Color").Enum, []string{"red"}),
 		"a pattern RE2 lacks is dropped":        at("Color").Pattern == "" && at("Name").Pattern == "^[a-z]+$",
 		"JSON swallows text":                    at("Policy").Kind == schema.KindJSON,
 		"a previous type stays accepted":        at("Rules").Kind == schema.KindUnion,

@@ -14,7 +14,7 @@ type statistics struct {
 }
 
 func (s *statistics) String() string {
-	return fmt.Sprintf("patterns dropped: %d\nenums in the service spec only (dropped): %d\nenums in the registry only (dropped): %d\n"+
+	return fmt.Sprintf("patterns dropped: %d\nenums in the service spec only (dropped): %d\nenums in the registry only: %d\n"+
 		"values of different kinds (both accepted): %d\nrequired in one source only (optional): %d\n"+
 		"replacement verdicts in the service spec only (kept): %d\n"+
 		"replacement verdicts of the service spec made milder: %d\n",

@@ -255,8 +255,8 @@ func (m *merger) shape(a alternative, both bool, hint string) *schema.Property {
 	return p
 }
 
-// limits are enum, pattern, length and range. An enum counts only where both sources that describe the value
-// have it, and then as the union: cfn-lint adds enums from service models, and a new value is no error.
+// limits are enum, pattern, length and range. Where both sources have an enum it is the union; one that only the
+// registry has counts, one that only the service specification has does not: AWS validates against the registry.
 func (m *merger) limits(p *schema.Property, a alternative, both bool) {
 	var spec, reg []string
 	if a.spec != nil {
@@ -274,7 +274,9 @@ func (m *merger) limits(p *schema.Property, a alternative, both bool) {
 	case both && len(spec) > 0:
 		m.stats.specOnlyEnums++
 	case both && len(reg) > 0:
+		// The registry's enum is what Cloud Control validates a model against.
 		m.stats.registryOnlyEnums++
+		p.Enum = merged(nil, reg)
 	case !both:
 		p.Enum = merged(spec, reg)
 	}
