@@ -16,8 +16,9 @@ type diffFlags struct {
 	selection selectionFlags
 	values    parameterFlags
 
-	Fail bool
-	JSON bool
+	Fail      bool
+	Recursive bool
+	JSON      bool
 }
 
 func newDiff(env *environment, global *globalFlags) *cobra.Command {
@@ -29,6 +30,9 @@ func newDiff(env *environment, global *globalFlags) *cobra.Command {
 nothing, and works on a damaged record with a warning, which a deploy refuses.`,
 		Example: `  # What would a deploy of everything change?
   slipway diff --all --local
+
+  # What would it change inside of the nested stacks?
+  slipway diff Shop --recursive --local
 
   # In a pipeline: exit code 1 when there is any difference
   slipway diff --all --fail --json --local`,
@@ -51,7 +55,7 @@ nothing, and works on a damaged record with a warning, which a deploy refuses.`,
 				if err != nil {
 					return err
 				}
-				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy, options: run.Options{Lenient: true}, parameters: values})
+				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy, options: run.Options{Lenient: true, Recursive: f.Recursive}, parameters: values})
 				if err != nil {
 					return err
 				}
@@ -74,6 +78,7 @@ nothing, and works on a damaged record with a warning, which a deploy refuses.`,
 	f.selection.register(cmd.Flags(), "what they depend on")
 	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.Fail, "fail", false, "exit with 1 when there are differences")
+		fs.BoolVar(&f.Recursive, "recursive", false, "look into nested stacks as well")
 	})
 	jsonFlag(cmd, &f.JSON, "print the differences as one JSON document")
 	f.values.register(cmd.Flags())

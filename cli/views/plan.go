@@ -36,6 +36,8 @@ type PlanCounts struct {
 	// Retain counts resources that leave the record and stay in AWS; Record changes of the record alone.
 	Retain, Record     int
 	Unchanged, Outputs int
+	// Undecided counts nested stacks that can't be compared: that is no difference by itself.
+	Undecided int
 }
 
 // CountPlan counts the changes of all views.
@@ -43,6 +45,9 @@ func CountPlan(list []plan.StackView) PlanCounts {
 	var c PlanCounts
 	for _, v := range list {
 		c.Unchanged += v.Unchanged
+		if undecided(v) {
+			c.Undecided++
+		}
 		resources := 0
 		for _, ch := range v.Changes {
 			switch ch.Action {
@@ -75,6 +80,8 @@ func CountPlan(list []plan.StackView) PlanCounts {
 	return c
 }
 
+func undecided(v plan.StackView) bool { return v.Nested != nil && v.Nested.Undecided != "" }
+
 // outputDiffers: an output that can't be computed before the deploy differs for certain only when some
 // resource does.
 func outputDiffers(o diff.OutputChange, resourceChanges int) bool {
@@ -88,10 +95,10 @@ func (c PlanCounts) Any() bool {
 
 // String writes the counts as a sentence without its stop.
 func (c PlanCounts) String() string {
-	if !c.Any() {
-		return fmt.Sprintf("no changes, %d unchanged", c.Unchanged)
-	}
 	var parts []string
+	if !c.Any() {
+		parts = append(parts, "no changes")
+	}
 	add := func(n int, text string) {
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, text))
@@ -105,6 +112,9 @@ func (c PlanCounts) String() string {
 	add(c.Record, "in the record only")
 	if c.Outputs > 0 {
 		parts = append(parts, plural(c.Outputs, "output")+" to change")
+	}
+	if c.Undecided > 0 {
+		parts = append(parts, plural(c.Undecided, "nested stack")+" not compared")
 	}
 	parts = append(parts, fmt.Sprintf("%d unchanged", c.Unchanged))
 	return strings.Join(parts, ", ")
@@ -140,7 +150,12 @@ func (p planPrinter) stack(v plan.StackView) {
 	if v.Account != "" {
 		where = Clean(v.Account) + ", " + where
 	}
-	p.line(p.bold("Stack "+Clean(v.Stack)) + p.dim(" ("+where+")"))
+	p.line(p.bold("Stack "+title(v)) + p.dim(" ("+where+")"))
+	if undecided(v) {
+		p.line("  not compared: " + Clean(v.Nested.Undecided))
+		p.line("")
+		return
+	}
 	nameWidth, changes := 0, 0
 	for _, c := range v.Changes {
 		if c.Action != diff.ActionNone || c.RecordOnly {
@@ -174,6 +189,18 @@ func (p planPrinter) stack(v plan.StackView) {
 		p.line("  no changes (" + plural(v.Unchanged, "resource") + " unchanged)")
 	}
 	p.line("")
+}
+
+// title names a stack. A nested one is named by the way that leads to it: no stack name has a "~" of its own.
+func title(v plan.StackView) string {
+	if v.Nested == nil {
+		return Clean(v.Stack)
+	}
+	t := strings.ReplaceAll(Clean(v.Stack), "~", " / nested ")
+	if v.Nested.Gone {
+		t += ", not in the template any more"
+	}
+	return t
 }
 
 // symbol returns the mark of an action in two columns, and the word that always stands beside it.

@@ -5,9 +5,7 @@ package local
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +18,6 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/asset"
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/localdb"
-	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	objects "github.com/slipway-cdk/slipway/pkg/objectstore/local"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
@@ -202,13 +199,14 @@ func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*as
 		if sub.Command == runlog.CommandDestroy || sub.Of == runlog.CommandDestroy {
 			continue
 		}
-		sum := sha256.Sum256(s.Template)
-		key := run.TemplateKey(hex.EncodeToString(sum[:]))
-		_, err := p.engine.Objects.Put(ctx, key, s.Template, objectstore.Condition{IfNoneMatch: true})
-		if err != nil && !errors.Is(err, objectstore.ErrPrecondition) {
-			return "", fmt.Errorf("storing the template of stack %s: %w", s.Name, err)
+		if req.Stacks[i].TemplateKey, err = p.storeTemplate(ctx, s.Template, "stack "+s.Name); err != nil {
+			return "", err
 		}
-		req.Stacks[i].TemplateKey = key
+		if sub.Options.Recursive {
+			if req.Stacks[i].Nested, err = p.nestedTemplates(ctx, asm, s); err != nil {
+				return "", err
+			}
+		}
 	}
 	if err := p.settleDead(ctx); err != nil {
 		// What is left of them is met again where it matters: at the stack's lock.

@@ -104,4 +104,17 @@ type StackView struct {
 	Outputs []diff.OutputChange `json:"outputs,omitempty"`
 	// Unchanged counts the resources that stay as they are.
 	Unchanged int `json:"unchanged"`
+	// Nested is set for a nested stack, which stands behind its parent.
+	Nested *NestedView `json:"nested,omitempty"`
+}
+
+// NestedView says where a nested stack belongs. Its StackView.Stack is "{parent}~{logicalId}" (reference §8.10).
+type NestedView struct {
+	// Parent is the StackView.Stack of the stack that it is a resource of, LogicalID that resource.
+	Parent    string `json:"parent"`
+	LogicalID string `json:"logicalId"`
+	// Gone: the parent has it in its record and no longer in its template.
+	Gone bool `json:"gone,omitempty"`
+	// Undecided says why it can't be compared before the deploy; there are no changes in the view then.
+	Undecided string `json:"undecided,omitempty"`
 }

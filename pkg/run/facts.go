@@ -30,6 +30,9 @@ type facts struct {
 	// clear are the bound values of the NoEcho parameters; given the texts of the others, as they were given.
 	clear map[string]any
 	given map[string]string
+	// unknown are the parameters of a nested stack whose value the deploy of its parent decides. They only exist
+	// while a plan is shown.
+	unknown []string
 
 	// pendingImports and pendingOutputs are known after another stack of the same deployment has run. They
 	// only exist while a plan is shown.

@@ -91,6 +91,8 @@ type parameters struct {
 	// texts are the values as they were given; kept the NoEcho parameters whose value stays.
 	texts map[string]string
 	kept  []string
+	// unknown are those of a nested stack that have no value yet.
+	unknown []string
 }
 
 // parameters finds where the value of every parameter comes from.
@@ -108,6 +110,11 @@ func (e *Engine) parameters(ctx context.Context, root string, s StackRequest, t 
 			return nil, fmt.Errorf("the value of parameter %s of stack %s: %w", name, s.Name, err)
 		}
 		p.texts[name] = text
+	}
+	if s.passed != nil {
+		// A nested stack has the values that its parent passes, and no others.
+		p.take(s.passed)
+		return p, nil
 	}
 	if gen == nil {
 		return p, nil
@@ -139,12 +146,12 @@ func (p *parameters) valid(name, text string) bool {
 
 // bindable is the template without the parameters whose value is not known.
 func (p *parameters) bindable() *template.Template {
-	if len(p.kept) == 0 {
+	if len(p.kept)+len(p.unknown) == 0 {
 		return p.t
 	}
 	t := *p.t
 	t.Parameters = maps.Clone(p.t.Parameters)
-	for _, name := range p.kept {
+	for _, name := range slices.Concat(p.kept, p.unknown) {
 		delete(t.Parameters, name)
 	}
 	return &t
@@ -159,7 +166,7 @@ func (p *parameters) bind(ctx context.Context, f *facts, ssm map[string]any) (di
 	if diags.HasErrors() {
 		return diags, nil
 	}
-	f.Parameters, f.clear, f.given = map[string]any{}, map[string]any{}, map[string]string{}
+	f.Parameters, f.clear, f.given, f.unknown = map[string]any{}, map[string]any{}, map[string]string{}, p.unknown
 	for name, v := range bound {
 		if p.t.Parameters[name].NoEcho {
 			f.clear[name] = v
@@ -174,6 +181,9 @@ func (p *parameters) bind(ctx context.Context, f *facts, ssm map[string]any) (di
 	}
 	if err := p.digests(ctx, f); err != nil {
 		return nil, err
+	}
+	if more := p.undecided(); more.HasErrors() {
+		return more, nil
 	}
 	expanded, more := intrinsic.Expand(p.t, f.values(), f.Pseudo)
 	if diags = append(diags, more...); diags.HasErrors() {
@@ -357,16 +367,17 @@ func (p *parameters) basis(ctx context.Context, name string, used []string, f *f
 	return p.e.digest(ctx, p.s, "condition."+name, []any{expressions, values, p.t.Mappings, f.Pseudo})
 }
 
-// checkable is the template without the rules that can't be checked: they held when the value was given.
+// checkable is the template without the rules that can't be checked: they held when the value was given, or the
+// value is not there yet.
 func (p *parameters) checkable() *template.Template {
-	if len(p.kept) == 0 {
+	if len(p.kept)+len(p.unknown) == 0 {
 		return p.t
 	}
 	t := *p.t
 	t.Rules = maps.Clone(p.t.Rules)
 	for name, rule := range p.t.Rules {
 		template.WalkReferences(rule, "", func(ref template.Reference) {
-			if slices.Contains(p.kept, ref.Target) {
+			if slices.Contains(p.kept, ref.Target) || slices.Contains(p.unknown, ref.Target) {
 				delete(t.Rules, name)
 			}
 		})
@@ -374,9 +385,9 @@ func (p *parameters) checkable() *template.Template {
 	return &t
 }
 
-// values are the parameters as expressions see them: a kept value is not known.
+// values are the parameters as expressions see them: a kept value is not known, nor one that is not passed yet.
 func (f facts) values() map[string]any {
-	if len(f.clear)+len(f.NoEcho.Kept) == 0 {
+	if len(f.clear)+len(f.NoEcho.Kept)+len(f.unknown) == 0 {
 		return f.Parameters
 	}
 	all := maps.Clone(f.Parameters)
@@ -384,13 +395,13 @@ func (f facts) values() map[string]any {
 		all = map[string]any{}
 	}
 	maps.Copy(all, f.clear)
-	for _, name := range f.NoEcho.Kept {
+	for _, name := range slices.Concat(f.NoEcho.Kept, f.unknown) {
 		all[name] = intrinsic.Unknown{Refs: []string{keptPrefix + name}}
 	}
 	return all
 }
 
-// keptPrefix begins the name of a NoEcho parameter that has no value in this run, among what an unknown value
+// keptPrefix begins the name of a parameter that has no value in this run, among what an unknown value
 // waits for.
 const keptPrefix = "parameter:"
 

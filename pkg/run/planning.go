@@ -69,6 +69,10 @@ type stackPlan struct {
 	outputs diff.OutputSet
 	// expanded is the template with its macros run and its loops written out; nil when it has none.
 	expanded []byte
+	// nested are the nested stacks of the template and of the record, children their plans and those of the stacks
+	// nested in them: both for Options.Recursive alone.
+	nested   []nestedStack
+	children []*stackPlan
 }
 
 // binding is what a shown plan was made from: a run bound to the plan refuses another base.
@@ -212,6 +216,10 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	})
 	p.file.Plan.Operations = append(p.file.Plan.Operations, handlersChoice(p.file.Plan)...)
 	p.view.Changes, p.view.Unchanged = result.Changes, result.Unchanged
+	if req.Options.Recursive {
+		p.nested, more = v.nested(l.stands, result)
+		diags = append(diags, more...)
+	}
 	in.Scope = result.Scope
 	p.outputs = diff.EvaluateOutputs(in)
 	p.view.Outputs = p.outputs.Changes
@@ -394,6 +402,10 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 		}
 		plans = append(plans, p)
 		earlier.add(s, p)
+		if more, err = e.planNested(ctx, req, s, p, earlier); err != nil {
+			return nil, nil, err
+		}
+		diags = append(diags, more...)
 	}
 	return plans, diags, nil
 }
@@ -471,6 +483,9 @@ func (e *Engine) openPlan(ctx context.Context, h runlog.Header, req Request) (St
 	views := planViews{Bindings: map[string]binding{}}
 	for i, p := range plans {
 		views.Views = append(views.Views, p.view)
+		for _, child := range p.children {
+			views.Views = append(views.Views, child.view)
+		}
 		views.Bindings[stackKey(req.Stacks[i].StackRef)] = p.binding
 	}
 	if err := putOnce(ctx, e.Objects, viewsKey(h.RunID), &views); err != nil {

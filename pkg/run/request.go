@@ -56,6 +56,11 @@ type StackRequest struct {
 	NoEcho                map[string]string `json:"noEcho,omitempty"`
 	Tags                  map[string]string `json:"tags,omitempty"`
 	TerminationProtection bool              `json:"terminationProtection,omitempty"`
+	// Nested are the templates of the stacks nested in it, by logical ID: what Options.Recursive looks into.
+	Nested map[string]NestedTemplate `json:"nested,omitempty"`
+
+	// passed is set while a nested stack is planned: what its parent passes to it.
+	passed *passed
 }
 
 // AssetRequest is one asset to publish. The source is a path below the assembly that the publisher can read.
@@ -85,6 +90,8 @@ type Options struct {
 	// Lenient is for a plan that is only looked at (diff): a damaged record is repaired, and what a deploy
 	// would refuse for the sake of data is a warning.
 	Lenient bool `json:"lenient,omitempty"`
+	// Recursive makes a plan run plan the nested stacks as well. It is for plans that are only looked at, too.
+	Recursive bool `json:"recursive,omitempty"`
 }
 
 // Submission is what a caller decides about a run; the plane turns it into a Request.
