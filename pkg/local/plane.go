@@ -255,10 +255,15 @@ func (p *Plane) request(ctx context.Context, stacks []*assembly.Stack, sub run.S
 			}
 		}
 		for _, a := range s.Assets {
-			r.Assets = append(r.Assets, a.ID)
-			if !seen[a.ID] {
-				seen[a.ID] = true
-				req.Assets = append(req.Assets, run.AssetRequest{ID: a.ID, Asset: a})
+			// One asset goes to every environment whose stacks need it.
+			id := a.ID
+			if r.Account != p.account || r.Region != p.region {
+				id += "." + r.Account + "." + r.Region
+			}
+			r.Assets = append(r.Assets, id)
+			if !seen[id] {
+				seen[id] = true
+				req.Assets = append(req.Assets, run.AssetRequest{ID: id, Asset: a})
 			}
 		}
 		req.Stacks = append(req.Stacks, r)
