@@ -241,6 +241,11 @@ func (e *Engine) planOneNested(ctx context.Context, req Request, child StackRequ
 	if why == "" {
 		cp, diags, err := e.planStack(ctx, req, child, runlog.CommandDeploy, earlier)
 		if why = child.passed.undecided; why == "" || err != nil {
+			for i := range diags {
+				if strings.HasPrefix(diags[i].Path, "Parameters.") {
+					diags[i].Next = "Correct the Parameters of " + n.logicalID + " in the stack around it."
+				}
+			}
 			return cp, diags, err
 		}
 	}
