@@ -56,7 +56,7 @@ func newParameters(scope constructs.Construct) parameters {
 	p.journalDays = number("JournalDays", "For how many days after its end a run's events are kept; 0 is for ever.", 90, 0, 36500).ValueAsString()
 	p.uploadDays = number("UploadDays", "For how many days uploads are kept.", 30, 1, 3650).ValueAsNumber()
 	p.logRetention = awscdk.NewCfnParameter(scope, jsii.String("LogRetentionDays"), &awscdk.CfnParameterProps{
-		Type: jsii.String("Number"), Description: jsii.String("For how many days logs are kept."), Default: 90, AllowedValues: jsii.Strings(logRetentions...),
+		Type: jsii.String("Number"), Description: jsii.String("For how many days logs are kept."), Default: "90", AllowedValues: jsii.Strings(logRetentions...),
 	}).ValueAsNumber()
 	protection := awscdk.NewCfnParameter(scope, jsii.String("TableDeletionProtection"), &awscdk.CfnParameterProps{
 		Type: jsii.String("String"), Description: jsii.String("Whether DynamoDB refuses to delete the run log."), Default: "true",

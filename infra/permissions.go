@@ -46,14 +46,11 @@ func newRole(s settings, id, service, description string, statements ...statemen
 		// For the resources of this account only. Lambda tells nothing of the function for which it assumes a role.
 		assume.Condition = map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": awscdk.Aws_ACCOUNT_ID()}}
 	}
-	role := awsiam.NewCfnRole(s.stack, jsii.String(id), &awsiam.CfnRoleProps{
+	return awsiam.NewCfnRole(s.stack, jsii.String(id), &awsiam.CfnRoleProps{
 		Description: jsii.String(description), AssumeRolePolicyDocument: policy(assume),
 		PermissionsBoundary: awscdk.Token_AsString(when(s.hasBoundary, s.boundary), nil),
 		Policies:            []any{&awsiam.CfnRole_PolicyProperty{PolicyName: jsii.String("own"), PolicyDocument: policy(statements...)}},
 	})
-	// It looks at the parameter's default, with which the property is left out.
-	awscdk.Annotations_Of(role).AcknowledgeWarning(jsii.String("CloudFormation-Validate::W1030"), jsii.String("without a boundary there is no property"))
-	return role
 }
 
 const lambdaService = "lambda.amazonaws.com"
