@@ -266,6 +266,49 @@ func TestARecursiveDiffLooksIntoNestedStacks(t *testing.T) {
 	}
 }
 
+func TestANestedStackIsComparedAsFarAsItsParametersAreKnown(t *testing.T) {
+	fn := func(name string, arg any) object { return object{"Fn::" + name: arg} }
+	extended := func(resources object) object {
+		return object{"Transform": "AWS::LanguageExtensions", "Resources": resources}
+	}
+	one := func(name any) object { return object{"Resources": object{"T": topicNamed(name)}} }
+	lines := fn("Split", []any{",", ref("P")})
+	for _, c := range []struct {
+		name  string
+		child object
+		why   string // "" when it is compared
+	}{
+		{"a property", one(fn("Join", []any{"-", []any{"a", ref("P")}})), ""},
+		{"the key of a mapping", with(one(fn("FindInMap", []any{"M", ref("P"), "b"})), "Mappings", object{"M": object{"a": object{"b": "c"}}}), ""},
+		{"the region of zones", one(fn("Select", []any{0, fn("GetAZs", ref("P"))})), ""},
+		{"an index", one(fn("Select", []any{ref("P"), []any{"a", "b"}})), ""},
+		{"a length", extended(object{"T": topicNamed(fn("Sub", []any{"${x}", object{"x": fn("Length", lines)}}))}), ""},
+		{"the name of an export", with(one("x"), "Outputs", object{"O": object{"Value": "x", "Export": object{"Name": ref("P")}}}), ""},
+		{"an import", one(fn("ImportValue", fn("Sub", "${P}-x"))), "Fn::ImportValue"},
+		{"an output of another stack", one(fn("GetStackOutput", object{"StackName": ref("P"), "OutputName": "x"})), "Fn::GetStackOutput"},
+		{"a policy", extended(object{"T": with(topicNamed("x"), "DeletionPolicy", ref("P"))}), "the DeletionPolicy of T"},
+		{"a condition in a condition", with(one("x"), "Conditions", object{"A": fn("Not", []any{object{"Condition": "B"}}), "B": fn("Equals", []any{ref("P"), "x"})}), "the condition A"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.child["Parameters"] = object{"P": object{"Type": "String"}}
+			app := nestedApp(t, map[string]object{
+				"Parent": {"Resources": object{"Own": topicNamed("x"), "Kid": nestedIn("Child", object{"P": ref("Own")})}},
+				"Child":  c.child,
+			})
+			p := openPlane(t, Options{Dir: t.TempDir()})
+			h, list := recursiveDiff(t, p, app, nil)
+			want := "Parent: create Kid create Own 0 same\nParent~Kid: create T 0 same\n"
+			if c.why != "" {
+				want = "Parent: create Kid create Own 0 same\nParent~Kid: not compared, " + c.why +
+					" needs the parameter P, which is known after the deploy of its parent 0 same\n"
+			}
+			if got := brief(list); got != want {
+				t.Errorf("got\n%swant\n%s%s", got, want, story(t, p, h))
+			}
+		})
+	}
+}
+
 func TestARecursiveDiffRefusesWhatNoDeployCouldDo(t *testing.T) {
 	topics := object{"Resources": object{"T": topicNamed("x")}}
 	for _, c := range []struct {

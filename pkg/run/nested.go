@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/secret"
 	"github.com/slipway-cdk/slipway/pkg/state"
+	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
 // nestedType is the resource type of nested stacks.
@@ -169,24 +170,68 @@ func (p *parameters) take(from *passed) {
 	}
 }
 
-// undecided refuses a template whose conditions need a parameter that is not known: which resources it has
-// is decided by the deploy.
+// undecided refuses a template that can't be read without a parameter that is not known: its value decides which
+// resources there are, what becomes of them, or which other stack a value comes from. Everywhere else what is made
+// from it is merely not known.
 func (p *parameters) undecided() diag.Diagnostics {
 	if len(p.unknown) == 0 {
 		return nil
 	}
-	refuse := func(what, parameter string) diag.Diagnostics {
-		p.s.passed.undecided = what + " needs the parameter " + parameter + ", which is known after the deploy of its parent"
-		return diag.Diagnostics{{Severity: diag.Error, Summary: p.s.passed.undecided}}
+	what, parameter := p.firstUnknown()
+	if parameter == "" {
+		return nil
 	}
+	p.s.passed.undecided = what + " needs the parameter " + parameter + ", which is known after the deploy of its parent"
+	return diag.Diagnostics{{Severity: diag.Error, Summary: p.s.passed.undecided}}
+}
+
+func (p *parameters) firstUnknown() (what, parameter string) {
 	for _, condition := range sortedIDs(p.t.Conditions) {
 		for _, name := range p.usedBy(condition, map[string]bool{}) {
 			if slices.Contains(p.unknown, name) {
-				return refuse("the condition "+condition, name)
+				return "the condition " + condition, name
 			}
 		}
 	}
-	return nil
+	decides := func(key string, arg any) {
+		template.WalkReferences(arg, "", func(ref template.Reference) {
+			if parameter == "" && slices.Contains(p.unknown, ref.Target) {
+				what, parameter = key, ref.Target
+			}
+		})
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for _, key := range sortedIDs(v) {
+				switch {
+				case key == "Fn::ImportValue", key == "Fn::GetStackOutput":
+					decides(key, v[key])
+				case strings.HasPrefix(key, "Fn::ForEach::"):
+					if list, ok := v[key].([]any); ok && len(list) > 1 {
+						decides("the loop "+strings.TrimPrefix(key, "Fn::ForEach::"), list[1])
+					}
+				}
+				walk(v[key])
+			}
+		}
+	}
+	for _, section := range []string{"Conditions", "Resources", "Outputs"} {
+		walk(p.t.Document[section])
+	}
+	resources, _ := p.t.Document["Resources"].(map[string]any)
+	for _, id := range sortedIDs(resources) {
+		r, _ := resources[id].(map[string]any)
+		for _, policy := range []string{"DeletionPolicy", "UpdateReplacePolicy"} {
+			decides("the "+policy+" of "+id, r[policy])
+		}
+	}
+	return what, parameter
 }
 
 // nestedRequest describes a nested stack as if it had been selected itself.
