@@ -50,7 +50,7 @@ func newApp(outDir *string) awscdk.App {
 // newControlPlane adds the stack of the control plane. The parts refer to each other in one direction: stores,
 // functions, machines, rules, watch. Only the functions must know the run state machine, which comes after
 // them; they know it by its name.
-func newControlPlane(app awscdk.App, found archives) awscdk.Stack {
+func newControlPlane(app awscdk.App, found archives) {
 	stack := awscdk.NewStack(app, jsii.String(stackName), &awscdk.StackProps{
 		Description: jsii.String("Slipway's control plane: deploys CDK apps without CloudFormation"),
 		Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
@@ -69,7 +69,6 @@ func newControlPlane(app awscdk.App, found archives) awscdk.Stack {
 	q := newRules(s, m)
 	newWatch(s, kept, fns, m, q)
 	newOutputs(s, kept, fns, m)
-	return stack
 }
 
 // newOutputs tells what the command line and the administrator need to find.
