@@ -198,7 +198,7 @@ func TestARecursiveDiffLooksIntoNestedStacks(t *testing.T) {
 			name: "a rule that needs it waits",
 			templates: map[string]object{
 				"Parent": parent(object{"Own": topicNamed("own"), "Kid": nestedIn("Child", object{"P": ref("Own")})}),
-				"Child":  child(object{"Rules": object{"R": object{"Assertions": []any{object{"Assert": object{"Fn::Equals": []any{ref("P"), "x"}}}}}}}),
+				"Child":  child(object{"Rules": object{"R": object{"Assertions": []any{object{"Assert": object{"Fn::Contains": []any{[]any{"x"}, ref("P")}}}}}}}),
 			},
 			want: "Parent: create Kid create Own 0 same\nParent~Kid: create T 0 same\n",
 		},

@@ -367,17 +367,16 @@ func (p *parameters) basis(ctx context.Context, name string, used []string, f *f
 	return p.e.digest(ctx, p.s, "condition."+name, []any{expressions, values, p.t.Mappings, f.Pseudo})
 }
 
-// checkable is the template without the rules that can't be checked: they held when the value was given, or the
-// value is not there yet.
+// checkable is the template without the rules that can't be checked: they held when the value was given.
 func (p *parameters) checkable() *template.Template {
-	if len(p.kept)+len(p.unknown) == 0 {
+	if len(p.kept) == 0 {
 		return p.t
 	}
 	t := *p.t
 	t.Rules = maps.Clone(p.t.Rules)
 	for name, rule := range p.t.Rules {
 		template.WalkReferences(rule, "", func(ref template.Reference) {
-			if slices.Contains(p.kept, ref.Target) || slices.Contains(p.unknown, ref.Target) {
+			if slices.Contains(p.kept, ref.Target) {
 				delete(t.Rules, name)
 			}
 		})
