@@ -10,7 +10,7 @@ LDFLAGS := -X main.version=$(VERSION)
 DEMO_DIR := .cache/demo
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test lint fmt bench lambdas test-emulators test-diff-oracle fuzz schema clean
+.PHONY: help build demo test lint fmt bench lambdas test-emulators test-diff-oracle fuzz schema synth clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -46,6 +46,10 @@ bench: build ## measure: start-up, a 200-resource deploy, diff, stores, schema
 lambdas: ## build the functions' arm64 zips under dist/
 	$(GO) run ./functions/pack -out dist planner provisioner publisher janitor
 
+synth: lambdas ## synthesize the control plane's own app into infra/cdk.out
+	rm -rf infra/cdk.out
+	cd infra && CDK_OUTDIR=cdk.out $(GO) run .
+
 test-emulators: ## run the store suites against AWS emulators in a Python venv
 	pkg/emulators/run.sh
 
@@ -60,4 +64,4 @@ schema: ## regenerate the embedded resource-type index
 	$(GO) run ./pkg/schema/gen -from .cache/schema -out pkg/schema/types.bin
 
 clean: ## remove what the build made
-	rm -rf bin dist .cache/demo
+	rm -rf bin dist .cache/demo infra/cdk.out

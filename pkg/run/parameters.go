@@ -189,8 +189,8 @@ func (p *parameters) bind(ctx context.Context, f *facts, ssm map[string]any) (di
 	if diags = append(diags, more...); diags.HasErrors() {
 		return diags, nil
 	}
-	if expanded != p.t {
-		// Validated again: what a loop makes is as good as what is written out.
+	if expanded.Unexpanded || expanded != p.t {
+		// What a loop makes is validated as if it had been written out.
 		if diags = append(diags, template.Validate(expanded)...); diags.HasErrors() {
 			return diags, nil
 		}

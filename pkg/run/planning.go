@@ -149,7 +149,10 @@ func (e *Engine) planningLedger(ctx context.Context, ref runlog.StackRef, lenien
 }
 
 func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t *template.Template, ran bool, l *ledger, earlier *published, p *stackPlan) (diag.Diagnostics, error) {
-	diags := template.Validate(t)
+	var diags diag.Diagnostics
+	if !t.Unexpanded { // else it is validated once its loops are written out
+		diags = template.Validate(t)
+	}
 	if diags.HasErrors() {
 		return diags, nil
 	}
