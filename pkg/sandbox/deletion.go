@@ -14,6 +14,9 @@ func (o *operation) delete() error {
 	if !found {
 		return o.recordFailure(o.identifier, fail(failureNotFound, "Resource of type '%s' with identifier '%s' was not found.", o.typeName, o.identifier))
 	}
+	if by := protectedBy(row.model); by != "" {
+		return o.recordFailure(row.identifier, fail(failureInvalidRequest, "%s is protected against deletion: turn off %s first", o.typeName, by))
+	}
 	d := &deletion{o: o, going: map[int64]resourceRow{row.id: row}, order: []int64{row.id}}
 	if err := d.spread(); err != nil {
 		return err
@@ -33,6 +36,22 @@ func (o *operation) delete() error {
 		}
 	}
 	return o.record(row.identifier, statusSuccess, failure{}, nil, row.id, due)
+}
+
+// protections are the properties by which services keep a resource from being deleted, for example
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithTables.Basics.html#WorkingWithTables.Basics.DeletionProtection
+// (DynamoDB, RDS, Cognito user pools) and DisableApiTermination of EC2 instances.
+var protections = [...]string{"DeletionProtectionEnabled", "DeletionProtection", "DisableApiTermination"}
+
+// protectedBy names the property that protects a resource from being deleted, "" when none does. Cognito writes
+// ACTIVE where the others write true.
+func protectedBy(model map[string]any) string {
+	for _, name := range protections {
+		if v := model[name]; v == true || v == "ACTIVE" {
+			return name
+		}
+	}
+	return ""
 }
 
 // remove takes one resource away, now or when the operation is over.

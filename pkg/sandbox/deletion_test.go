@@ -29,6 +29,32 @@ func (b *bench) make(typeName, model string) string {
 	return b.settled(e).Identifier
 }
 
+func TestAProtectedResourceIsNotDeleted(t *testing.T) {
+	cases := []struct{ typeName, protected, open string }{
+		{
+			"AWS::DynamoDB::Table",
+			`{"TableName":"kept","DeletionProtectionEnabled":true,"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}`,
+			`[{"op":"add","path":"/DeletionProtectionEnabled","value":false}]`,
+		},
+		{"AWS::Cognito::UserPool", `{"UserPoolName":"kept","DeletionProtection":"ACTIVE"}`, `[{"op":"add","path":"/DeletionProtection","value":"INACTIVE"}]`},
+	}
+	for _, c := range cases {
+		t.Run(c.typeName, func(t *testing.T) {
+			b := newBench(t, Options{})
+			id := b.make(c.typeName, c.protected)
+			if got := b.unmake(c.typeName, id); got != failureInvalidRequest {
+				t.Fatalf("deleting it: %q, want %s", got, failureInvalidRequest)
+			}
+			if e, err := b.update(c.typeName, id, c.open); err != nil || e.ErrorCode != "" {
+				t.Fatalf("turning the protection off: %v %v", e, err)
+			}
+			if got := b.unmake(c.typeName, id); got != "" {
+				t.Fatalf("deleting it without protection: %s", got)
+			}
+		})
+	}
+}
+
 // unmake deletes a resource and returns the error code of the operation, "" when it is gone.
 func (b *bench) unmake(typeName, id string) string {
 	b.t.Helper()
