@@ -37,15 +37,7 @@ func Open(path string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening local database %s: %w", path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
-		return nil, fmt.Errorf("opening local database: %w", err)
-	}
-	// SQLite gives its -wal and -shm files the mode of the main file.
-	f, err := os.OpenFile(abs, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening local database: %w", err)
-	}
-	if err := f.Close(); err != nil {
+	if err := Private(abs); err != nil {
 		return nil, fmt.Errorf("opening local database %s: %w", path, err)
 	}
 	db, err := sql.Open("sqlite", dsn(abs))
@@ -122,4 +114,17 @@ func Exec(ctx context.Context, stmt *sql.Stmt, args ...any) (int64, error) {
 		return err
 	})
 	return n, err
+}
+
+// Private makes the file of a database that is yet to be opened, with mode 0600 and its parents with 0700. One that
+// is there keeps its mode. SQLite gives its -wal and -shm files the mode of the main file.
+func Private(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }

@@ -252,3 +252,28 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 }
+
+func TestADatabaseIsForItsOwnerOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "file.db")
+	if err := localdb.Private(path); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has mode %o, want %o", filepath.Base(name), got, want)
+		}
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := localdb.Private(path); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("a file that was there has another mode now: %v %v", info.Mode(), err)
+	}
+}

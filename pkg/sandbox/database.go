@@ -5,11 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
+
+	"github.com/slipway-cdk/slipway/pkg/localdb"
 )
 
 // DatabaseName is the file that Open makes in its directory.
@@ -65,8 +66,9 @@ type unit struct {
 var errClosed = errors.New("the sandbox is closed")
 
 func openDatabase(ctx context.Context, dir string) (*database, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the sandbox directory: %w", err)
+	// Secrets that were deployed are in it.
+	if err := localdb.Private(filepath.Join(dir, DatabaseName)); err != nil {
+		return nil, fmt.Errorf("making the sandbox database: %w", err)
 	}
 	const pragmas = "?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)"
 	name := "file:" + filepath.Join(dir, DatabaseName) + pragmas
