@@ -208,6 +208,7 @@ func (e *Engine) lock(ctx context.Context, h runlog.Header) (held *diag.Diagnost
 	return &diag.Diagnostic{
 		Severity: diag.Error, Stack: h.Stack.Name,
 		Summary: "stack " + h.Stack.Name + " is locked", Detail: locked.Error(),
+		Next: "Run the command again when the other run is done.",
 	}, 0, nil
 }
 
