@@ -117,3 +117,26 @@ func stackEntries(stacks []*assembly.Stack) []views.StackEntry {
 	}
 	return list
 }
+
+// desired is what the app and the command line ask for.
+type desired struct {
+	asm        *assembly.Assembly
+	stacks     []*assembly.Stack
+	parameters map[string]map[string]string
+}
+
+// desired synthesizes the app, chooses its stacks with what they depend on, refuses those with error annotations,
+// and finds the values of their parameters.
+func (env *environment) desired(ctx context.Context, plane Plane, args []string, global globalFlags, app appFlags, selection selectionFlags, values parameterFlags) (d desired, err error) {
+	if d.asm, err = env.synthesize(ctx, plane, app, global); err != nil {
+		return d, err
+	}
+	if d.stacks, err = env.chooseStacks(d.asm, args, assembly.SelectOptions{All: selection.All, Exclusively: selection.Exclusively}); err != nil {
+		return d, err
+	}
+	if err = env.annotations(d.stacks, app); err != nil {
+		return d, err
+	}
+	d.parameters, err = values.resolve(d.stacks)
+	return d, err
+}

@@ -68,7 +68,7 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 	if err != nil {
 		return err
 	}
-	defer events.close() //nolint:errcheck // a write that failed has been reported when it did
+	defer events.close() //nolint:errcheck // follow closes it and tells; a command that ends before has written nothing
 
 	p, err := env.plan(ctx, plane, asm, stacks, c)
 	if err != nil {

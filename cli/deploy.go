@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
@@ -47,23 +46,12 @@ deployed with it. An app with a single stack needs no name.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return env.withPlane(ctx, global, func(plane Plane) error {
-				asm, err := env.synthesize(ctx, plane, f.app, *global)
+				d, err := env.desired(ctx, plane, args, *global, f.app, f.selection, f.values)
 				if err != nil {
 					return err
 				}
-				stacks, err := env.chooseStacks(asm, args, assembly.SelectOptions{All: f.selection.All, Exclusively: f.selection.Exclusively})
-				if err != nil {
-					return err
-				}
-				if err := env.annotations(stacks, f.app); err != nil {
-					return err
-				}
-				values, err := f.values.resolve(stacks)
-				if err != nil {
-					return err
-				}
-				return env.change(ctx, plane, asm, stacks, f.change, change{
-					command: runlog.CommandDeploy, parameters: values,
+				return env.change(ctx, plane, d.asm, d.stacks, f.change, change{
+					command: runlog.CommandDeploy, parameters: d.parameters,
 					options: run.Options{
 						Concurrency: f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation,
 						Replace: f.Replace, RelaxVPCRoutes: f.RelaxVPCRoutes,

@@ -5,7 +5,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-cdk/slipway/cli/views"
-	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
@@ -40,22 +39,11 @@ nothing, and works on a damaged record with a warning, which a deploy refuses.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return env.withPlane(ctx, global, func(plane Plane) error {
-				asm, err := env.synthesize(ctx, plane, f.app, *global)
+				d, err := env.desired(ctx, plane, args, *global, f.app, f.selection, f.values)
 				if err != nil {
 					return err
 				}
-				stacks, err := env.chooseStacks(asm, args, assembly.SelectOptions{All: f.selection.All, Exclusively: f.selection.Exclusively})
-				if err != nil {
-					return err
-				}
-				if err := env.annotations(stacks, f.app); err != nil {
-					return err
-				}
-				values, err := f.values.resolve(stacks)
-				if err != nil {
-					return err
-				}
-				p, err := env.plan(ctx, plane, asm, stacks, change{command: runlog.CommandDeploy, options: run.Options{Lenient: true, Recursive: f.Recursive}, parameters: values})
+				p, err := env.plan(ctx, plane, d.asm, d.stacks, change{command: runlog.CommandDeploy, options: run.Options{Lenient: true, Recursive: f.Recursive}, parameters: d.parameters})
 				if err != nil {
 					return err
 				}

@@ -46,15 +46,6 @@ func Assemblies(dir string) ([]Spec, error) {
 	return out, nil
 }
 
-// Names lists the assemblies of the catalogue in its order.
-func Names() []string {
-	var out []string
-	for _, e := range catalogue() {
-		out = append(out, e.name)
-	}
-	return out
-}
-
 // Variant writes version v of a named assembly into dir. Version 1 is what Assemblies writes; the higher ones
 // change it: properties updated in place, resources replaced, added, removed and renamed, outputs changed.
 // Spec.Versions says how many there are.

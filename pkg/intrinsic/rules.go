@@ -101,44 +101,40 @@ func (e *evaluation) texts(v any, path string) ([]string, any) {
 	return out, nil
 }
 
-// contains evaluates Fn::Contains [[strings], string].
-func (e *evaluation) contains(arg any, path string) any {
+// textsAndText evaluates [[strings], string]; purpose says in a message what the string is for. stop is what the
+// function comes to when they can't be had, nil when they can.
+func (e *evaluation) textsAndText(arg any, path, purpose string) (values []string, s string, stop any) {
 	list, ok := e.arguments(arg, path, 2, 2, "a list of strings and a string")
 	if !ok {
-		return failed{}
+		return nil, "", failed{}
 	}
-	values, bad := e.texts(list[0], item(path, 0))
-	if bad != nil {
-		return bad
+	if values, stop = e.texts(list[0], item(path, 0)); stop != nil {
+		return nil, "", stop
 	}
 	v := e.value(list[1], item(path, 1))
-	if b, stop := blocked(v); stop {
-		return b
+	if b, blocks := blocked(v); blocks {
+		return nil, "", b
 	}
-	s, ok := text(v)
-	if !ok {
-		return e.fail(item(path, 1), "the value to look for is not a string", "found "+kindOf(v))
+	if s, ok = text(v); !ok {
+		return nil, "", e.fail(item(path, 1), "the value to "+purpose+" is not a string", "found "+kindOf(v))
+	}
+	return values, s, nil
+}
+
+// contains evaluates Fn::Contains [[strings], string].
+func (e *evaluation) contains(arg any, path string) any {
+	values, s, stop := e.textsAndText(arg, path, "look for")
+	if stop != nil {
+		return stop
 	}
 	return slices.Contains(values, s)
 }
 
 // eachMemberEquals evaluates Fn::EachMemberEquals [[strings], string].
 func (e *evaluation) eachMemberEquals(arg any, path string) any {
-	list, ok := e.arguments(arg, path, 2, 2, "a list of strings and a string")
-	if !ok {
-		return failed{}
-	}
-	values, bad := e.texts(list[0], item(path, 0))
-	if bad != nil {
-		return bad
-	}
-	v := e.value(list[1], item(path, 1))
-	if b, stop := blocked(v); stop {
-		return b
-	}
-	s, ok := text(v)
-	if !ok {
-		return e.fail(item(path, 1), "the value to compare with is not a string", "found "+kindOf(v))
+	values, s, stop := e.textsAndText(arg, path, "compare with")
+	if stop != nil {
+		return stop
 	}
 	for _, x := range values {
 		if x != s {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
@@ -91,11 +92,7 @@ type Executions interface {
 func NewRunID(now time.Time) string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return runStamp(now) + "-" + hex.EncodeToString(b[:])
-}
-
-func runStamp(now time.Time) string {
-	return strings.NewReplacer(".", "", "-", "", ":", "").Replace(now.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return state.DeploymentRunID(now, binary.BigEndian.Uint32(b[:]))
 }
 
 // childRunID derives the run of one stack of a deployment: a repeated Open finds the same one.
