@@ -6,7 +6,7 @@ GOLANGCI_VERSION := v2.15.0
 ASL_VALIDATOR_VERSION := 4.0.0
 TOOLS := $(CURDIR)/.cache/tools
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -X main.version=$(VERSION)
+LDFLAGS := -X main.release=$(VERSION)
 DEMO_DIR := .cache/demo
 FUZZTIME ?= 60s
 

@@ -9,7 +9,10 @@ import (
 	"github.com/slipway-cdk/slipway/cli/views"
 )
 
-// version describes the binary, from what the Go toolchain has recorded in it.
+// release is the version that `make build` links in; "" in a binary that was built without it.
+var release string
+
+// version describes the binary, from what the build and the Go toolchain have recorded in it.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -34,6 +37,9 @@ func readVersion() version {
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
+	}
+	if release != "" {
+		v.Version = release
 	}
 	return v
 }
