@@ -47,6 +47,8 @@ type Options struct {
 	// KeepGoing starts what does not depend on a failure although something has failed. Cleanup and
 	// rollback always go on: what they leave out stays behind.
 	KeepGoing bool
+	// Stop begins nothing, in any phase: what runs is polled to its end, and the rest is skipped then.
+	Stop bool
 }
 
 // Wave is what to do now.
@@ -75,7 +77,7 @@ type Wave struct {
 //
 // An operation is ready when all it depends on has succeeded; one of the cleanup phase also needs every
 // operation of the forward phase to have succeeded. After a failure in the forward phase nothing new starts,
-// and what runs is polled to its end. An operation that can never run, because it depends on something that
+// and what runs is polled to its end; so it is for a run that is stopped. An operation that can never run, because it depends on something that
 // is not in the plan or on itself, is skipped: Next always comes to an end.
 //
 // It takes O(V·E/64) for a plan of V operations with E dependencies: 10,000 operations in about 20 ms.
@@ -83,14 +85,14 @@ func Next(p Plan, states map[string]OpState, opts Options) Wave {
 	n := newChoice(p, states)
 	var w Wave
 	w.Failed = n.failed
-	stopped := n.forwardFailed && !opts.KeepGoing
+	stopped := n.forwardFailed && !opts.KeepGoing || opts.Stop
 
 	n.spreadFailures()
 	for i, op := range p.Operations {
 		switch {
 		case n.blocked[i]:
 			w.skip(op.ID, n.cause[i])
-		case n.status[i] != StatusWaiting:
+		case n.status[i] != StatusWaiting || opts.Stop:
 		case op.Phase == PhaseCleanup && n.forwardFailed:
 			// Decided below: the cleanup is out of the question, but not before the rest has ended.
 		case stopped && op.Phase == PhaseForward:
@@ -117,6 +119,10 @@ func Next(p Plan, states map[string]OpState, opts Options) Wave {
 		w.Done = true
 		for i, op := range p.Operations {
 			if n.status[i] == StatusWaiting && !n.blocked[i] {
+				if opts.Stop {
+					w.skip(op.ID, "")
+					continue
+				}
 				w.skip(op.ID, n.firstFailed)
 				w.Failed = true
 			}

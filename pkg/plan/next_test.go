@@ -306,3 +306,22 @@ func BenchmarkNext(b *testing.B) {
 		})
 	}
 }
+
+func TestAStoppedRunBeginsNothing(t *testing.T) {
+	for _, tt := range []struct{ name, plan, states, want string }{
+		{"before anything has begun", "a b<a x!<a", "", "skip a,b,x; done"},
+		{"with work in flight", "a b<a c", "a=r", "poll a"},
+		{"with work that is not due", "a b<a c", "a=r+7", "wait 7s"},
+		{"after what was in flight", "a b<a c", "a=s", "skip b,c; done"},
+		{"in the cleanup", "a x!<a y!<x", "a=s x=s", "skip y; done"},
+		{"with a failure", "a b<a c", "a=f", "skip b,c; failed; done"},
+		{"when all is done", "a b<a", "a=s b=s", "done"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := Next(ops(tt.plan), states(tt.states), Options{Now: start, Stop: true, KeepGoing: true})
+			if got := render(w); got != tt.want || w.Waiting != 0 {
+				t.Errorf("got %q, %d waiting; want %q", got, w.Waiting, tt.want)
+			}
+		})
+	}
+}

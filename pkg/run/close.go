@@ -158,7 +158,14 @@ func (e *Engine) closeDeployment(ctx context.Context, h *runlog.Header) (runlog.
 	if err != nil {
 		return "", fmt.Errorf("reading the journal of run %s: %w", h.RunID, err)
 	}
+	cut, err := e.cancelled(ctx, *h)
+	if err != nil {
+		return "", err
+	}
 	result := runlog.ResultSucceeded
+	if cut != nil {
+		result, h.Failure = runlog.ResultFailed, cut.failure()
+	}
 	for _, op := range ops {
 		if op.ChildRun != "" {
 			child, err := e.Log.Header(ctx, op.ChildRun)
@@ -219,9 +226,21 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 	if err != nil {
 		return "", err
 	}
+	cut, err := e.cancelled(ctx, *h)
+	if err != nil {
+		return "", err
+	}
+	if cut != nil {
+		h.Failure = cut.failure()
+	}
 	result := e.verdict(h, file, ops)
+	if cut != nil {
+		result = runlog.ResultFailed
+	}
 	rolledBack := plan.Phase(h.Phase) == plan.PhaseRollback
 	switch {
+	case cut != nil && h.Command == runlog.CommandDeploy:
+		err = e.finishCancelled(ctx, *h, file, ops)
 	case h.Command == runlog.CommandDestroy:
 		err = e.finishDestroy(ctx, h, req, l)
 	case result == runlog.ResultFailed:

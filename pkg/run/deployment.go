@@ -26,15 +26,18 @@ func (t *turn) decideDeployment(ctx context.Context) (Step, error) {
 	}
 	var wave plan.Wave
 	for {
-		wave = plan.Next(t.current(), t.states(), plan.Options{Concurrency: t.req.Options.Concurrency, Now: t.now()})
+		wave = plan.Next(t.current(), t.states(), plan.Options{Concurrency: t.req.Options.Concurrency, Now: t.now(), Stop: t.stop != nil})
 		if len(wave.Skip) == 0 {
 			break
 		}
-		if err := t.skip(ctx, wave.Skip, byID); err != nil {
+		if err := t.skip(ctx, wave, byID); err != nil {
 			return Step{}, err
 		}
 	}
 	if wave.Done {
+		if t.held(false) {
+			t.rec.Cancelled = t.stop
+		}
 		return Step{Kind: StepDone}, nil
 	}
 	var items []Item

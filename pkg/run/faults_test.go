@@ -29,6 +29,8 @@ type faults struct {
 	struck bool
 	// before runs ahead of a call whose name contains the key: what others do meanwhile. It runs once.
 	before map[string]func()
+	// onCall runs ahead of every call, with its number.
+	onCall func(n int)
 }
 
 func (f *faults) around(name string, do func() error) error {
@@ -44,6 +46,9 @@ func (f *faults) around(name string, do func() error) error {
 		f.on, broken = "", true
 	}
 	var then func()
+	if n, fn := f.n, f.onCall; fn != nil {
+		then = func() { fn(n) }
+	}
 	for part, fn := range f.before {
 		if strings.Contains(name, part) {
 			then = fn

@@ -26,8 +26,9 @@ const (
 	// The slices of a wave: short while other work could be unblocked, long when nothing else can start.
 	shortSlice = 5 * time.Second
 	longSlice  = 5 * time.Minute
-	// maxWait is the longest wait between two looks at operations in flight.
-	maxWait = 5 * time.Minute
+	// maxWait is the longest wait between two looks at operations in flight. A run that is cancelled meanwhile notices
+	// it then.
+	maxWait = 30 * time.Second
 )
 
 // turn is one call of Next.
@@ -42,6 +43,8 @@ type turn struct {
 	rec  decisionRecord
 	// rollback is the plan that undoes this run, once it is rolling back.
 	rollback *plan.Plan
+	// stop is who has cancelled the run: nothing new is begun.
+	stop *Cancellation
 	// followed counts the stack runs in flight (of a deployment).
 	followed int
 }
@@ -118,6 +121,10 @@ func (t *turn) load(ctx context.Context) error {
 			return err
 		}
 	}
+	var err error
+	if t.stop, err = t.e.Cancellation(ctx, t.h); err != nil {
+		return err
+	}
 	ops, err := t.e.Log.Ops(ctx, t.h.RunID)
 	if err != nil {
 		return fmt.Errorf("reading the journal of run %s: %w", t.h.RunID, err)
@@ -161,7 +168,7 @@ func (t *turn) states() map[string]plan.OpState {
 			s.Status = plan.StatusSkipped
 		case runlog.OpFailed:
 			s.Status = plan.StatusFailed
-			if retryDue(op) {
+			if retryDue(op) && t.stop == nil {
 				s.Status, s.NotBefore = plan.StatusRunning, t.e.retryAt(op)
 			}
 		default:
@@ -208,10 +215,13 @@ func (t *turn) ended(planned plan.Operation, status runlog.OpStatus, reason stri
 }
 
 // skip records operations that will not run, and says so.
-func (t *turn) skip(ctx context.Context, ids []string, byID map[string]plan.Operation) error {
-	for _, id := range ids {
-		planned := byID[id]
-		op := t.ended(planned, runlog.OpSkipped, "something it depends on was not done")
+func (t *turn) skip(ctx context.Context, wave plan.Wave, byID map[string]plan.Operation) error {
+	for _, id := range wave.Skip {
+		planned, reason := byID[id], "something it depends on was not done"
+		if t.stop != nil && wave.Because[id] == "" {
+			reason = reasonCancelled
+		}
+		op := t.ended(planned, runlog.OpSkipped, reason)
 		if err := t.put(ctx, op); err != nil {
 			return err
 		}

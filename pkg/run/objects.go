@@ -100,6 +100,8 @@ type decisionRecord struct {
 	// Until is when the wait that was decided is over. A scaled clock waits for less than it shows: what was due
 	// by then is due all the same.
 	Until time.Time `json:"until,omitzero"`
+	// Cancelled is who has cut the run short; it stands in the last decision only.
+	Cancelled *Cancellation `json:"cancelled,omitempty"`
 	// Strikes counts, by operation, the waves that left no trace of it.
 	Strikes map[string]int `json:"strikes,omitempty"`
 }

@@ -41,6 +41,13 @@ func (e *Engine) Open(ctx context.Context, in PlannerInput) (Step, error) {
 		// The plan was made under the lock that this run still has.
 		return e.opened(ctx, h, file)
 	}
+	stop, err := e.Cancellation(ctx, h)
+	if err != nil {
+		return Step{}, err
+	}
+	if stop != nil {
+		return e.refuse(ctx, h, stop.refusal(h.Stack.Name))
+	}
 	var req Request
 	if err := getJSON(ctx, e.Objects, requestKey(h.RunID), &req); err != nil {
 		return Step{}, err

@@ -241,15 +241,8 @@ func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, o
 	}
 	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag
 	if h.Command == runlog.CommandDeploy {
-		seg, err := e.segment(ctx, h, file, ops, state.ReasonInterrupted)
-		if err != nil {
+		if err := e.journalInterrupted(ctx, h, file, ops); err != nil {
 			return Settled{}, err
-		}
-		seg.FailedOperations = nil
-		if len(seg.Operations) > 0 {
-			if err := e.appendSegment(ctx, h, seg); err != nil {
-				return Settled{}, err
-			}
 		}
 	}
 	e.verdict(&h, file, ops)
@@ -262,6 +255,13 @@ func (e *Engine) interrupted(ctx context.Context, h runlog.Header) (Settled, err
 		h.Failure = &runlog.Failure{
 			Summary: "the run was interrupted",
 			Detail:  "its execution ended before its work did; what it had done was saved",
+		}
+		stop, err := e.Cancellation(ctx, h)
+		if err != nil {
+			return Settled{}, err
+		}
+		if stop != nil {
+			h.Failure.Summary = stop.summary()
 		}
 	}
 	h, err := e.closeHeader(ctx, h, runlog.ResultFailed)

@@ -56,7 +56,7 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	if wave.Failed && wave.Done && s.mayRollBack() {
+	if wave.Failed && wave.Done && s.stop == nil && s.mayRollBack() {
 		if err := s.beginRollback(ctx); err != nil {
 			return Step{}, err
 		}
@@ -70,6 +70,9 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 	t.h.StateETag, t.h.SidecarETag = s.ledger.stateETag, s.ledger.sidecarETag
 	s.tellConflicts(ctx)
 	if wave.Done {
+		if s.held(wave.Failed && s.mayRollBack()) {
+			t.rec.Cancelled = t.stop
+		}
 		return Step{Kind: StepDone}, nil
 	}
 	if len(wave.Start)+len(wave.Poll) == 0 {
@@ -92,9 +95,10 @@ func (s *stackTurn) settleReady(ctx context.Context) (plan.Wave, error) {
 		s.rec.Folded = folded
 		wave := plan.Next(s.current(), s.states(), plan.Options{
 			Concurrency: s.req.Options.Concurrency, Now: s.now(), KeepGoing: s.h.Command == runlog.CommandDestroy || s.rollback != nil,
+			Stop: s.stop != nil,
 		})
 		ended := len(wave.Skip) > 0
-		if err := s.skip(ctx, wave.Skip, s.byID); err != nil {
+		if err := s.skip(ctx, wave, s.byID); err != nil {
 			return plan.Wave{}, err
 		}
 		for _, id := range wave.Start {
