@@ -153,7 +153,7 @@ func TestAnotherAccountIsRefusedWithoutACall(t *testing.T) {
 func TestCloudControlIsAskedInTheStacksRegionByOneClient(t *testing.T) {
 	p, s := plane(t, map[string]reply{"cloudcontrolapi.ap-south-1.amazonaws.com CloudApiService.GetResource": {200, nil,
 		`{"TypeName":"AWS::SQS::Queue","ResourceDescription":{"Identifier":"q","Properties":"{\"QueueName\":\"q\"}"}}`}})
-	prov, route, err := p.Engine.Providers.For("AWS::SQS::Queue", "")
+	prov, route, err := p.Engine.Providers.For("AWS::SQS::Queue", "", nil)
 	if err != nil || route != provider.RouteCloudControl {
 		t.Fatalf("the provider of a queue: %s, %v", route, err)
 	}
@@ -173,7 +173,7 @@ func TestCloudControlIsAskedInTheStacksRegionByOneClient(t *testing.T) {
 func TestATypeThatCloudControlCannotProvisionIsRefused(t *testing.T) {
 	p, _ := plane(t, nil)
 	for _, typeName := range []string{"AWS::No::Such", "Custom::Thing"} {
-		if _, _, err := p.Engine.Providers.For(typeName, ""); err == nil {
+		if _, _, err := p.Engine.Providers.For(typeName, "", nil); err == nil {
 			t.Errorf("%s has a provider", typeName)
 		}
 	}

@@ -43,12 +43,33 @@ type Request struct {
 	Token string
 	// Attempt is 1 for the first try. A deliberate retry after a recorded failure raises it (and so the token).
 	Attempt int
+	// Operation names the operation that the step belongs to: it is the same for all its attempts, where Token
+	// changes. Empty: the token stands for it.
+	Operation string
+	// Repeat: an earlier call under Operation may have been made, with an answer that nobody has seen. A create
+	// then looks for what that call has left before it makes another one.
+	Repeat bool
+	// Wait says how far a create or an update is followed before it is done.
+	Wait WaitMode
 	// NameSuffix is set when a resource with a generated name is replaced: the new half must not collide
 	// with the old one, which still stands.
 	NameSuffix string
 	// WantAttributes names the attributes that the template reads of this resource.
 	WantAttributes []string
 }
+
+// WaitMode says how far a create or an update is followed (reference §8.8). A deletion is always followed to its end.
+type WaitMode string
+
+// The modes.
+const (
+	// WaitDefault waits for whatever something else in the deploy may need and for whatever can still fail.
+	WaitDefault WaitMode = ""
+	// WaitNone waits only until the resource can be called.
+	WaitNone WaitMode = "none"
+	// WaitFull waits for what CloudFormation waits for.
+	WaitFull WaitMode = "full"
+)
 
 // Handle is a slow operation in flight: what Poll needs to go on with it in another process, later.
 // It is stored, so it is versioned and holds no secret.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ func TestTheRegistryChoosesTheProvider(t *testing.T) {
 	full := &Registry{
 		Custom: custom, Direct: map[string]Provider{"AWS::IAM::Role": direct, "AWS::Only::Direct": direct}, Fallback: fallback, CloudControl: cloud,
 		Provisionable: func(name string) bool { return name == "AWS::IAM::Role" || name == "AWS::SQS::Queue" },
+		Unhandled: func(_ string, properties []string) []string {
+			return slices.DeleteFunc(slices.Clone(properties), func(p string) bool { return p != "Odd" })
+		},
 	}
 	bare := &Registry{CloudControl: cloud, Provisionable: full.Provisionable}
 	cases := []struct {
@@ -30,28 +34,34 @@ func TestTheRegistryChoosesTheProvider(t *testing.T) {
 		recorded Route
 		want     *labelled
 		route    Route
+		uses     []string
 	}{
-		{"a custom resource", full, "Custom::Thing", "", custom, RouteSDK},
-		{"a custom resource of the general type", full, "AWS::CloudFormation::CustomResource", "", custom, RouteSDK},
-		{"a custom resource, whatever is recorded", full, "Custom::Thing", RouteCloudControl, custom, RouteSDK},
-		{"a direct provider comes first", full, "AWS::IAM::Role", "", direct, RouteSDK},
-		{"a direct provider keeps what it made", full, "AWS::IAM::Role", RouteSDK, direct, RouteSDK},
-		{"Cloud Control keeps what it made, though there is a direct provider", full, "AWS::IAM::Role", RouteCloudControl, cloud, RouteCloudControl},
-		{"a direct provider for what Cloud Control can't", full, "AWS::Only::Direct", "", direct, RouteSDK},
-		{"Cloud Control for the rest", full, "AWS::SQS::Queue", "", cloud, RouteCloudControl},
-		{"Cloud Control for what a direct provider made that is not there", full, "AWS::SQS::Queue", RouteSDK, cloud, RouteCloudControl},
-		{"the fallback for what nobody can", full, "AWS::Neither::Nor", "", fallback, RouteSDK},
-		{"the fallback keeps what it made", full, "AWS::Neither::Nor", RouteSDK, fallback, RouteSDK},
-		{"without direct providers", bare, "AWS::IAM::Role", "", cloud, RouteCloudControl},
-		{"recorded as Cloud Control's, though it can no longer create it", bare, "AWS::Neither::Nor", RouteCloudControl, cloud, RouteCloudControl},
-		{"nobody", bare, "AWS::Neither::Nor", "", nil, ""},
-		{"nobody for a custom resource", bare, "Custom::Thing", "", nil, ""},
-		{"an empty registry", &Registry{}, "AWS::SQS::Queue", "", nil, ""},
-		{"an empty registry and a record", &Registry{}, "AWS::SQS::Queue", RouteCloudControl, nil, ""},
+		{"a custom resource", full, "Custom::Thing", "", custom, RouteSDK, nil},
+		{"a custom resource of the general type", full, "AWS::CloudFormation::CustomResource", "", custom, RouteSDK, nil},
+		{"a custom resource, whatever is recorded", full, "Custom::Thing", RouteCloudControl, custom, RouteSDK, nil},
+		{"a direct provider comes first", full, "AWS::IAM::Role", "", direct, RouteSDK, nil},
+		{"a direct provider keeps what it made", full, "AWS::IAM::Role", RouteSDK, direct, RouteSDK, nil},
+		{"Cloud Control keeps what it made, though there is a direct provider", full, "AWS::IAM::Role", RouteCloudControl, cloud, RouteCloudControl, nil},
+		{"a direct provider for what Cloud Control can't", full, "AWS::Only::Direct", "", direct, RouteSDK, nil},
+		{"Cloud Control for the rest", full, "AWS::SQS::Queue", "", cloud, RouteCloudControl, nil},
+		{"Cloud Control for what a direct provider made that is not there", full, "AWS::SQS::Queue", RouteSDK, cloud, RouteCloudControl, nil},
+		{"the fallback for what nobody can", full, "AWS::Neither::Nor", "", fallback, RouteSDK, nil},
+		{"the fallback keeps what it made", full, "AWS::Neither::Nor", RouteSDK, fallback, RouteSDK, nil},
+		{"without direct providers", bare, "AWS::IAM::Role", "", cloud, RouteCloudControl, nil},
+		{"recorded as Cloud Control's, though it can no longer create it", bare, "AWS::Neither::Nor", RouteCloudControl, cloud, RouteCloudControl, nil},
+		{"a property that a direct provider has", full, "AWS::IAM::Role", "", direct, RouteSDK, []string{"Plain"}},
+		{"a new resource with a property that its direct provider lacks", full, "AWS::IAM::Role", "", cloud, RouteCloudControl, []string{"Odd", "Plain"}},
+		{"what Cloud Control made may have it", full, "AWS::IAM::Role", RouteCloudControl, cloud, RouteCloudControl, []string{"Odd"}},
+		{"what a direct provider made may not get it", full, "AWS::IAM::Role", RouteSDK, nil, "", []string{"Odd"}},
+		{"a property that nobody has", full, "AWS::Only::Direct", "", nil, "", []string{"Odd"}},
+		{"nobody", bare, "AWS::Neither::Nor", "", nil, "", nil},
+		{"nobody for a custom resource", bare, "Custom::Thing", "", nil, "", nil},
+		{"an empty registry", &Registry{}, "AWS::SQS::Queue", "", nil, "", nil},
+		{"an empty registry and a record", &Registry{}, "AWS::SQS::Queue", RouteCloudControl, nil, "", nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, route, err := c.registry.For(c.typ, c.recorded)
+			got, route, err := c.registry.For(c.typ, c.recorded, c.uses)
 			if c.want == nil {
 				var d diag.Diagnostic
 				if !errors.As(err, &d) || !strings.Contains(d.Summary, c.typ) || d.Next == "" || got != nil || route != "" {

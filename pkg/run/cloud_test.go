@@ -68,7 +68,7 @@ func newCloud(clk clock.Clock) *cloud {
 }
 
 // For implements run.Providers.
-func (c *cloud) For(_ string, recorded provider.Route) (provider.Provider, provider.Route, error) {
+func (c *cloud) For(_ string, recorded provider.Route, _ []string) (provider.Provider, provider.Route, error) {
 	if recorded != "" {
 		return c, recorded, nil
 	}

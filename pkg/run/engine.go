@@ -62,7 +62,7 @@ func (e *Engine) historyBudget() int {
 
 // Providers chooses the provider of a resource type; *provider.Registry is one.
 type Providers interface {
-	For(typeName string, recorded provider.Route) (provider.Provider, provider.Route, error)
+	For(typeName string, recorded provider.Route, properties []string) (provider.Provider, provider.Route, error)
 }
 
 // Publisher publishes assets.

@@ -187,6 +187,9 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	if diags = append(diags, more...); diags.HasErrors() {
 		return diags, nil
 	}
+	if e.Providers != nil {
+		diags = append(diags, e.routes(result.Changes, t, l.stands)...)
+	}
 	for _, c := range result.Changes {
 		if c.Speculative && c.Action == diff.ActionUpdate && !followsReplacement(c, result.Changes) {
 			continue // it may come to nothing: its turn will tell

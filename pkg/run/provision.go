@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/plan"
@@ -49,6 +51,11 @@ type operationInput struct {
 	Root    string         `json:"root,omitempty"`
 	Command runlog.Command `json:"command,omitempty"`
 
+	// Wait says how far creates and updates are followed.
+	Wait provider.WaitMode `json:"wait,omitempty"`
+
+	// repeats: this is not the first time that a process takes the operation up.
+	repeats bool
 	// concealed are the positions of Properties whose values have to be sealed before they are stored.
 	concealed []secret.Path
 }
@@ -107,6 +114,7 @@ func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in
 	case err != nil:
 		return runlog.Op{}, fmt.Errorf("reading the journal of %s: %w", input.Operation.ID, err)
 	}
+	input.repeats = op.Version != 0
 	switch {
 	case op.Version == 0:
 	case op.Attempt > input.Attempt || op.Wave > wave:
@@ -184,7 +192,7 @@ func (e *Engine) tellResult(ctx context.Context, runID string, input operationIn
 // work makes the provider calls of one operation until it has ended or the slice is over. It returns the
 // operation as it is to be recorded; an error means that nothing is known and the intent stays open.
 func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input operationInput, op runlog.Op, until time.Time) (runlog.Op, error) {
-	p, route, err := e.Providers.For(op.Type, input.Route)
+	p, route, err := e.Providers.For(op.Type, input.Route, slices.Sorted(maps.Keys(input.Properties)))
 	if err != nil {
 		return failed(op, &provider.Error{Kind: provider.KindUnsupported, Err: err}), nil
 	}
@@ -192,6 +200,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 	if err != nil {
 		return op, err
 	}
+	req.Operation = token(runID, op.OpID, op.Action, 0)
 	if p, req, err = e.reveal(ctx, p, input, req); err != nil {
 		if ctx.Err() != nil {
 			return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
@@ -287,7 +296,7 @@ func (in operationInput) request(op runlog.Op) (provider.Request, *state.Resourc
 		Stack: in.Stack, Region: in.Region, Account: in.Account,
 		LogicalID: op.LogicalID, Type: op.Type,
 		Properties: in.Properties, Token: op.Token, Attempt: op.Attempt, NameSuffix: in.NameSuffix,
-		WantAttributes: in.WantAttributes,
+		WantAttributes: in.WantAttributes, Wait: in.Wait, Repeat: in.repeats,
 	}
 	if len(in.Before) == 0 {
 		return req, nil, nil

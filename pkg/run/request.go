@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
 
@@ -87,6 +88,8 @@ type Options struct {
 	// DeleteRetained makes a destroy delete what the templates say to retain, too. In a simulated account
 	// there is nobody to retain it for.
 	DeleteRetained bool `json:"deleteRetained,omitempty"`
+	// Wait says how far creates and updates are followed.
+	Wait provider.WaitMode `json:"wait,omitempty"`
 	// Lenient is for a plan that is only looked at (diff): a damaged record is repaired, and what a deploy
 	// would refuse for the sake of data is a warning.
 	Lenient bool `json:"lenient,omitempty"`

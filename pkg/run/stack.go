@@ -222,7 +222,7 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 	in.Dependencies = s.file.Dependencies[planned.LogicalID]
 	in.DeletionPolicy, _ = res.DeletionPolicy.(string)
 	in.UpdateReplacePolicy, _ = res.UpdateReplacePolicy.(string)
-	in.WantAttributes = s.file.Attributes[planned.LogicalID]
+	in.WantAttributes, in.Wait = s.file.Attributes[planned.LogicalID], s.req.Options.Wait
 	in.Operation = turned(planned, before, compared)
 	if err := v.missingAtTurn(in.Operation, before, compared).Err(); err != nil {
 		return in, err
