@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/provider/pace"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
 	"github.com/slipway-cdk/slipway/pkg/schema"
@@ -62,8 +63,9 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 // providers is Cloud Control for every type that it can provision. There is no fallback: a type that it
 // cannot provision is refused before anything is touched.
 func providers(aws *accounts, clk clock.Clock) *provider.Registry {
+	buckets := &pace.Buckets{Clock: clk}
 	return &provider.Registry{
-		CloudControl: provider.Named{Provider: &cloudcontrol.Provider{Client: aws.cloudControl, Clock: clk}},
+		CloudControl: buckets.Wrap(provider.Named{Provider: &cloudcontrol.Provider{Client: aws.cloudControl, Clock: clk}}),
 		Provisionable: func(typeName string) bool {
 			t, ok := schema.Lookup(typeName)
 			return ok && t.Provisionable

@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	cc "github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/provider/pace"
 	"github.com/slipway-cdk/slipway/pkg/provider/simulated"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
@@ -52,14 +53,15 @@ func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) pr
 	if wrap == nil {
 		wrap = func(p provider.Provider) provider.Provider { return p }
 	}
+	buckets := &pace.Buckets{Clock: clk}
 	shared := sandbox.NewHTTPClient()
 	client := func(account, region string) *sandbox.Client {
 		return &sandbox.Client{Endpoint: endpoint, Account: account, Region: region, HTTP: shared}
 	}
 	return &provider.Registry{
 		Custom:       wrap(&simulated.Custom{Client: client}),
-		Fallback:     wrap(provider.Named{Provider: &simulated.Direct{Client: client, Clock: clk}}),
-		CloudControl: wrap(provider.Named{Provider: &cc.Provider{Clock: clk, Client: cc.Cached(cloudControl(endpoint, shared))}}),
+		Fallback:     wrap(buckets.Wrap(provider.Named{Provider: &simulated.Direct{Client: client, Clock: clk}})),
+		CloudControl: wrap(buckets.Wrap(provider.Named{Provider: &cc.Provider{Clock: clk, Client: cc.Cached(cloudControl(endpoint, shared))}})),
 		Provisionable: func(typeName string) bool {
 			t, ok := schema.Lookup(typeName)
 			return ok && t.Provisionable

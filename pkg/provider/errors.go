@@ -24,6 +24,8 @@ const (
 	KindUnsupported         Kind = "Unsupported"         // this route cannot do it for this type
 	KindTimeout             Kind = "Timeout"             // it did not stabilise in time
 	KindTokenConflict       Kind = "TokenConflict"       // the client token was used for another request
+	KindPropagation         Kind = "Propagation"         // a role, policy or key that the call relies on is not in effect everywhere yet, or is wrong
+	KindRecentlyDeleted     Kind = "RecentlyDeleted"     // the name is free, but only a while after its last owner was deleted
 )
 
 // Error is a failed step. Message is masked by the caller before it leaves the process.
@@ -91,17 +93,24 @@ func IsDependencyViolation(err error) bool { return KindOf(err) == KindDependenc
 // IsConflict reports whether another operation is running on the resource.
 func IsConflict(err error) bool { return KindOf(err) == KindConflict }
 
+// IsPropagation reports whether the service can't use a role, policy or key yet. One that was made or changed a
+// moment ago will do in a while; of any other this is a refusal.
+func IsPropagation(err error) bool { return KindOf(err) == KindPropagation }
+
+// IsRecentlyDeleted reports whether the name can't be taken yet because its last owner was deleted a moment ago.
+func IsRecentlyDeleted(err error) bool { return KindOf(err) == KindRecentlyDeleted }
+
 // IsUnsupported reports whether this route cannot do the step for this type.
 func IsUnsupported(err error) bool { return KindOf(err) == KindUnsupported }
 
 // Retryable reports whether repeating the step, later and with the next attempt, may succeed without
-// anybody changing anything.
+// anybody changing anything. Of KindPropagation that is true only while what the call relies on is new.
 func Retryable(err error) bool { return RetryableKind(KindOf(err)) }
 
 // RetryableKind is Retryable for a recorded failure.
 func RetryableKind(k Kind) bool {
 	switch k {
-	case KindThrottled, KindUnavailable, KindConflict:
+	case KindThrottled, KindUnavailable, KindConflict, KindPropagation, KindRecentlyDeleted:
 		return true
 	}
 	return false

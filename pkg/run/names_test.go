@@ -8,9 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/slipway-cdk/slipway/pkg/clock"
-	"github.com/slipway-cdk/slipway/pkg/plan"
-	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
 
@@ -64,41 +61,5 @@ func TestTokensAreThoseThatCloudControlTakes(t *testing.T) {
 	}
 	if token("run", "A", "b", 1) == token("run", "Ab", "", 1) {
 		t.Error("the parts of a token run into each other")
-	}
-}
-
-func TestPausesBetweenAttempts(t *testing.T) {
-	e := &Engine{Clock: clock.Real{}}
-	ended := time.Date(2026, 11, 29, 21, 0, 0, 0, time.UTC)
-	failed := func(action plan.Action, kind provider.Kind, attempt int) runlog.Op {
-		return runlog.Op{
-			Status: runlog.OpFailed, Action: string(action), Attempt: attempt, FinishedAt: ended, Error: &runlog.OpError{Kind: kind},
-		}
-	}
-	for _, c := range []struct {
-		op   runlog.Op
-		due  bool
-		want time.Duration
-	}{
-		{failed(plan.ActionCreate, provider.KindThrottled, 1), true, time.Second},
-		{failed(plan.ActionCreate, provider.KindThrottled, 4), true, 8 * time.Second},
-		{failed(plan.ActionCreate, provider.KindThrottled, 5), false, 8 * time.Second},
-		{failed(plan.ActionCreate, provider.KindDependencyViolation, 1), false, time.Second},
-		{failed(plan.ActionDelete, provider.KindDependencyViolation, 1), true, 5 * time.Second},
-		{failed(plan.ActionDelete, provider.KindDependencyViolation, 8), true, 30 * time.Second},
-		{failed(plan.ActionDelete, provider.KindDependencyViolation, 9), false, 30 * time.Second},
-		{failed(plan.ActionDelete, provider.KindAccessDenied, 1), false, time.Second},
-	} {
-		if got := retryDue(c.op); got != c.due {
-			t.Errorf("%s %s, attempt %d: another one is due: %v", c.op.Action, c.op.Error.Kind, c.op.Attempt, got)
-		}
-		if got := e.retryAt(c.op).Sub(ended); got != c.want {
-			t.Errorf("%s %s, attempt %d: a pause of %s, want %s", c.op.Action, c.op.Error.Kind, c.op.Attempt, got, c.want)
-		}
-	}
-	asked := failed(plan.ActionCreate, provider.KindThrottled, 1)
-	asked.NotBefore = ended.Add(time.Minute)
-	if got := e.retryAt(asked).Sub(ended); got != time.Minute {
-		t.Errorf("the service has asked for a minute and gets %s", got)
 	}
 }

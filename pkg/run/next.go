@@ -170,6 +170,9 @@ func (t *turn) states() map[string]plan.OpState {
 			s.Status = plan.StatusFailed
 			if retryDue(op) && t.stop == nil {
 				s.Status, s.NotBefore = plan.StatusRunning, t.e.retryAt(op)
+				if t.freed(op) {
+					s.NotBefore = time.Time{}
+				}
 			}
 		default:
 			s.Status, s.NotBefore = plan.StatusRunning, op.NotBefore

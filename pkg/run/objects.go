@@ -104,4 +104,6 @@ type decisionRecord struct {
 	Cancelled *Cancellation `json:"cancelled,omitempty"`
 	// Strikes counts, by operation, the waves that left no trace of it.
 	Strikes map[string]int `json:"strikes,omitempty"`
+	// Paces holds back the services that have asked to slow down, by their name in resource types.
+	Paces map[string]plan.Pace `json:"paces,omitempty"`
 }

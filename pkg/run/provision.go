@@ -47,6 +47,10 @@ type operationInput struct {
 	// WantAttributes names the attributes that the template reads of this resource.
 	WantAttributes []string `json:"wantAttributes,omitempty"`
 	NameSuffix     string   `json:"nameSuffix,omitempty"`
+	// NewAccess: a role, policy or key that the resource relies on was made or changed a moment ago.
+	NewAccess bool `json:"newAccess,omitempty"`
+	// Uncounted: the failure before does not count, because what stood in its way has gone since.
+	Uncounted bool `json:"uncounted,omitempty"`
 	// Root and Command are the run's, for the events.
 	Root    string         `json:"root,omitempty"`
 	Command runlog.Command `json:"command,omitempty"`
@@ -170,6 +174,10 @@ func intent(runID string, input operationInput, last runlog.Op, now time.Time) r
 	if last.Stage == stageDeleted {
 		op.Stage, op.Before = last.Stage, last.Before
 	}
+	op.Failures = failuresOf(last)
+	if input.Uncounted {
+		op.Failures = last.Failures
+	}
 	return op
 }
 
@@ -228,7 +236,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 			if ctx.Err() != nil {
 				return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
 			}
-			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, recorded: input.recordable(), until: until}, err)
+			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, recorded: input.recordable(), until: until, newAccess: input.NewAccess}, err)
 		}
 		if progress.Done && deleting && progress.Skipped == "" {
 			// The old half is gone: that is recorded before the new one is begun.
@@ -382,6 +390,8 @@ type attempted struct {
 	// recorded are the properties as they may be recorded.
 	recorded map[string]any
 	until    time.Time
+	// newAccess: see operationInput.
+	newAccess bool
 }
 
 // fail records a failure, after removing what a failed create has left behind. What can't be removed is recorded
@@ -393,6 +403,10 @@ func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Req
 		perr = &provider.Error{Kind: provider.KindFailed, Err: cause}
 	}
 	perr = withoutValues(perr, req.Type, req.Properties, req.Previous)
+	if perr.Kind == provider.KindPropagation && !call.newAccess {
+		// What it relies on has been there for long: it will not do later either.
+		perr.Kind = provider.KindAccessDenied
+	}
 	op.NotBefore = time.Time{}
 	if perr.RetryAfter > 0 {
 		op.NotBefore = e.Clock.Now().Add(perr.RetryAfter)

@@ -75,6 +75,7 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 		}
 		return Step{Kind: StepDone}, nil
 	}
+	wave = s.pace(wave)
 	if len(wave.Start)+len(wave.Poll) == 0 {
 		return t.waitFor(wave.Wait), nil
 	}
@@ -178,6 +179,7 @@ func (s *stackTurn) input(ctx context.Context, planned plan.Operation) (operatio
 func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operationInput, error) {
 	in := s.about()
 	in.Operation, in.Attempt = planned, s.attempt(planned.ID)
+	in.NewAccess, in.Uncounted = s.newAccess(planned), s.freed(s.ops[planned.ID])
 	before := s.before(planned)
 	if before != nil {
 		raw, err := marshal(before)

@@ -189,7 +189,9 @@ type Op struct {
 	// NotBefore is the earliest useful moment for the next poll or attempt.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Error     *OpError  `json:"error,omitempty"`
-	Reason    string    `json:"reason,omitempty"` // why it was skipped
+	// Failures counts the failed attempts before this one, by kind.
+	Failures map[provider.Kind]int `json:"failures,omitempty"`
+	Reason   string                `json:"reason,omitempty"` // why it was skipped
 	// ChildRun is the run that a stack operation has started.
 	ChildRun   string    `json:"childRun,omitempty"`
 	StartedAt  time.Time `json:"startedAt,omitzero"`

@@ -209,7 +209,7 @@ func (p *Provider) progress(ctx context.Context, req provider.Request, ev *types
 		if ev.Operation == types.OperationCreate && failure.Kind != provider.KindAlreadyExists && failure.Kind != provider.KindConflict {
 			failure.PhysicalID = aws.ToString(ev.Identifier)
 		}
-		return provider.Progress{}, failure
+		return provider.Progress{}, provider.Refined(failure)
 	}
 	retry := time.Second
 	if ev.RetryAfter != nil {

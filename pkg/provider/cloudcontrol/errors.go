@@ -124,7 +124,7 @@ func wrap(err error) error {
 		e.RequestID = rid.ServiceRequestID()
 	}
 	if _, known := apiKinds[e.Code]; known {
-		return e
+		return provider.Refined(e)
 	}
 	var response interface{ HTTPStatusCode() int }
 	if errors.As(err, &response) {
@@ -139,5 +139,5 @@ func wrap(err error) error {
 	if errors.As(err, &params) {
 		e.Kind, e.Code = provider.KindInvalid, "InvalidParams"
 	}
-	return e
+	return provider.Refined(e)
 }

@@ -110,7 +110,7 @@ func (d *Direct) progress(ctx context.Context, req provider.Request, ev sandbox.
 		if ev.Operation == "CREATE" && failure.Kind != provider.KindAlreadyExists && failure.Kind != provider.KindConflict {
 			failure.PhysicalID = ev.Identifier
 		}
-		return provider.Progress{}, failure
+		return provider.Progress{}, provider.Refined(failure)
 	}
 	data, err := json.Marshal(handle{RequestToken: ev.RequestToken})
 	if err != nil {
@@ -134,7 +134,7 @@ func wrap(err error) error {
 	}
 	var refusal *sandbox.Refusal
 	if errors.As(err, &refusal) {
-		return &provider.Error{Kind: cloudcontrol.APIKind(refusal.Code), Code: refusal.Code, Message: refusal.Message, Err: err}
+		return provider.Refined(&provider.Error{Kind: cloudcontrol.APIKind(refusal.Code), Code: refusal.Code, Message: refusal.Message, Err: err})
 	}
 	return &provider.Error{Kind: provider.KindUnavailable, Err: err}
 }
