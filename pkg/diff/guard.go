@@ -247,3 +247,19 @@ func arnFields(arn string) []string {
 		arn = after
 	}
 }
+
+// Stateful reports whether deleting a recorded resource loses data (reference §6.6).
+func Stateful(r *state.Resource) bool {
+	t, _ := schema.Lookup(r.ResourceType)
+	return stateful(t, r.ResourceType, r.Properties)
+}
+
+// Coexist reports whether two recorded resources of one logical id can stand side by side: their type allows it
+// and they don't claim the same fixed name.
+func Coexist(a, b *state.Resource) bool {
+	if a.ResourceType != b.ResourceType {
+		return true
+	}
+	t, _ := schema.Lookup(a.ResourceType)
+	return t == nil || !t.DeleteBeforeCreate && collision(t, a.Properties, b.Properties) == ""
+}

@@ -196,7 +196,7 @@ func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*as
 		return "", err
 	}
 	for i, s := range stacks {
-		if sub.Command == runlog.CommandDestroy || sub.Of == runlog.CommandDestroy {
+		if !sub.Deploys() {
 			continue
 		}
 		if req.Stacks[i].TemplateKey, err = p.storeTemplate(ctx, s.Template, "stack "+s.Name); err != nil {
@@ -242,7 +242,7 @@ func (p *Plane) request(ctx context.Context, stacks []*assembly.Stack, sub run.S
 		if r.Region == "" {
 			r.Region = p.region
 		}
-		if sub.Command != runlog.CommandDestroy && sub.Of != runlog.CommandDestroy {
+		if sub.Deploys() {
 			// What the command line says wins over what the app says.
 			values := maps.Clone(s.Parameters)
 			if values == nil {

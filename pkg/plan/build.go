@@ -43,6 +43,8 @@ type Leftover struct {
 	PhysicalID   string
 	Dependencies []string
 	Policy       string
+	// RunID is the run that has left it.
+	RunID string
 }
 
 // Build turns changes into operations.

@@ -9,8 +9,10 @@ import (
 type DeploymentInput struct {
 	// Destroy plans the removal of the stacks: dependents first, and no assets.
 	Destroy bool
-	Assets  []DeploymentAsset
-	Stacks  []DeploymentStack
+	// Rollback plans that of each stack, in the order of a destroy.
+	Rollback bool
+	Assets   []DeploymentAsset
+	Stacks   []DeploymentStack
 }
 
 // DeploymentAsset is an asset to publish.
@@ -39,8 +41,9 @@ type DeploymentStack struct {
 // the name waits for both.
 func BuildDeployment(in DeploymentInput) Plan {
 	p := Plan{Version: Version}
+	backward := in.Destroy || in.Rollback
 	assets := map[string]bool{}
-	if !in.Destroy {
+	if !backward {
 		for _, a := range in.Assets {
 			if assets[a.ID] {
 				continue
@@ -81,6 +84,9 @@ func BuildDeployment(in DeploymentInput) Plan {
 		if in.Destroy {
 			op.Action, op.Phase = ActionDestroy, PhaseCleanup
 		}
+		if in.Rollback {
+			op.Action, op.Phase = ActionRollback, PhaseRollback
+		}
 		for _, a := range s.Assets {
 			if assets[a] {
 				op.DependsOn = appendNew(op.DependsOn, assetID(a))
@@ -92,7 +98,7 @@ func BuildDeployment(in DeploymentInput) Plan {
 		for _, d := range s.DependsOn {
 			for _, id := range called[d] {
 				from, to := id, first+i
-				if in.Destroy {
+				if backward {
 					from, to = ids[i], first+slices.Index(ids, id)
 				}
 				if p.Operations[to].ID != from {

@@ -2,18 +2,19 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/slipway-cdk/slipway/pkg/graph"
 )
 
-// graph is the order that the plan states: its operations, in plan order, and their DependsOn.
+// graph is the order that the plan states: its operations, in plan order, their DependsOn and their After.
 func (p Plan) graph() *graph.Graph {
 	g := graph.New(len(p.Operations))
 	for _, op := range p.Operations {
 		g.AddNode(op.ID)
 	}
 	for _, op := range p.Operations {
-		for _, d := range op.DependsOn {
+		for _, d := range slices.Concat(op.DependsOn, op.After) {
 			if g.Has(d) {
 				g.AddEdge(d, op.ID)
 			}
@@ -36,7 +37,7 @@ func (p Plan) Validate() error {
 		byID[op.ID] = op
 	}
 	for _, op := range p.Operations {
-		for _, d := range op.DependsOn {
+		for _, d := range slices.Concat(op.DependsOn, op.After) {
 			dep, ok := byID[d]
 			if !ok {
 				return fmt.Errorf("operation %s depends on %s, which is not in the plan", op.ID, d)

@@ -75,7 +75,7 @@ type Wave struct {
 // Next chooses the next wave: everything that can make progress now. It is a pure function of the plan and
 // the states, so a repeated decision is the same decision.
 //
-// An operation is ready when all it depends on has succeeded; one of the cleanup phase also needs every
+// An operation is ready when all it depends on has succeeded and all it comes after has ended; one of the cleanup phase also needs every
 // operation of the forward phase to have succeeded. After a failure in the forward phase nothing new starts,
 // and what runs is polled to its end; so it is for a run that is stopped. An operation that can never run, because it depends on something that
 // is not in the plan or on itself, is skipped: Next always comes to an end.
@@ -195,7 +195,7 @@ func newChoice(p Plan, states map[string]OpState) *choice {
 	return n
 }
 
-// ready reports whether everything that the operation waits for has succeeded.
+// ready reports whether everything that the operation waits for has succeeded, or has ended where that is enough.
 func (n *choice) ready(i int) bool {
 	op := n.plan.Operations[i]
 	if op.Phase == PhaseCleanup && !n.forwardDone {
@@ -203,6 +203,12 @@ func (n *choice) ready(i int) bool {
 	}
 	for _, d := range op.DependsOn {
 		if j, ok := n.index[d]; !ok || n.status[j] != StatusSucceeded {
+			return false
+		}
+	}
+	for _, d := range op.After {
+		// What will never run is as good as ended.
+		if j, ok := n.index[d]; ok && !n.status[j].Ended() && !n.blocked[j] {
 			return false
 		}
 	}

@@ -31,6 +31,8 @@ const (
 	ActionPublish Action = "publish"
 	ActionDeploy  Action = "deploy"
 	ActionDestroy Action = "destroy"
+	// ActionRollback undoes what failed runs have done to a stack, as its rollback journal tells.
+	ActionRollback Action = "rollback"
 )
 
 // Phase orders operations in a run: everything forward, then cleanup; a rollback replaces both.
@@ -46,7 +48,8 @@ const (
 // Operation is one step of a plan.
 type Operation struct {
 	// ID is unique in the run: the logical id; "{logicalId}.old" for the cleanup of a replaced half;
-	// "{logicalId}.undo" for a rollback; "asset.{hash}", "stack.{name}" in a deployment.
+	// "{logicalId}.undo" for a rollback, "{logicalId}.{n}.undo" for the n-th of one that replays several runs,
+	// "{logicalId}.undo.old" for the removal of a new half; "asset.{hash}", "stack.{name}" in a deployment.
 	ID        string        `json:"id"`
 	Kind      OperationKind `json:"kind"`
 	Action    Action        `json:"action"`
@@ -55,6 +58,8 @@ type Operation struct {
 	Type      string        `json:"type,omitempty"`
 	// DependsOn lists the operation ids that must have succeeded before.
 	DependsOn []string `json:"dependsOn,omitempty"`
+	// After lists the operation ids that must have ended before, in whatever way.
+	After []string `json:"after,omitempty"`
 	// Speculative: nothing may be left to do when its turn comes.
 	Speculative bool `json:"speculative,omitempty"`
 	// Retain: a replaced half, or a resource that a rollback drops from the record, stays in AWS.
@@ -92,6 +97,8 @@ type Irreversible struct {
 	ID        string `json:"id"`
 	LogicalID string `json:"logicalId"`
 	Reason    string `json:"reason"`
+	// Emptied: the resource is made again, without the data that it held. Else it stays as it is now.
+	Emptied bool `json:"emptied,omitempty"`
 }
 
 // StackView is the redacted plan of one stack, as people see it.

@@ -243,6 +243,8 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 		err = e.finishCancelled(ctx, *h, file, ops)
 	case h.Command == runlog.CommandDestroy:
 		err = e.finishDestroy(ctx, h, req, l)
+	case h.Command == runlog.CommandRollback:
+		result, err = e.finishReplay(ctx, h, req, file, ops, l, result)
 	case result == runlog.ResultFailed:
 		err = e.finishFailure(ctx, h, file, ops, l, rolledBack)
 	default:
@@ -472,10 +474,6 @@ func (e *Engine) finishDestroy(ctx context.Context, h *runlog.Header, req Reques
 	if err := e.forget(ctx, h, l); err != nil {
 		return err
 	}
-	if err := e.States.UpdateExports(ctx, req.Region, h.Stack.Name, h.Stack.Region, nil); err != nil {
-		h.Diagnostics = append(h.Diagnostics, diag.Diagnostic{
-			Severity: diag.Warning, Stack: h.Stack.Name, Summary: "the exports index was not updated", Detail: err.Error(),
-		})
-	}
+	e.withdrawExports(ctx, h, req)
 	return nil
 }

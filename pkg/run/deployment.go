@@ -251,7 +251,7 @@ func (e *Engine) openDeployment(ctx context.Context, h runlog.Header, req Reques
 			return e.refuse(ctx, h, diags)
 		}
 	}
-	if h.Command == runlog.CommandDestroy {
+	if h.Command == runlog.CommandDestroy || h.Command == runlog.CommandRollback {
 		diags, err := e.checkDestroy(ctx, req)
 		if err != nil {
 			return Step{}, err
@@ -291,7 +291,7 @@ func (e *Engine) openDeployment(ctx context.Context, h runlog.Header, req Reques
 
 // deploymentPlan builds the operations of a deployment.
 func deploymentPlan(req Request, command runlog.Command, children map[string]string) plan.Plan {
-	in := plan.DeploymentInput{Destroy: command == runlog.CommandDestroy}
+	in := plan.DeploymentInput{Destroy: command == runlog.CommandDestroy, Rollback: command == runlog.CommandRollback}
 	for _, a := range req.Assets {
 		in.Assets = append(in.Assets, plan.DeploymentAsset{ID: a.ID, Name: a.Asset.DisplayName})
 	}

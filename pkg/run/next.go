@@ -133,6 +133,9 @@ func (t *turn) load(ctx context.Context) error {
 	for _, op := range ops {
 		t.ops[op.OpID] = op
 	}
+	if err := t.file.addUndone(t.ops); err != nil {
+		return err
+	}
 	t.rec = decisionRecord{
 		Decision: t.n, Phase: t.prev.Phase, Waves: t.prev.Waves, History: t.prev.History,
 		Folded: slices.Clone(t.prev.Folded), Strikes: map[string]int{},

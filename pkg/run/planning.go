@@ -38,6 +38,8 @@ type planFile struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// StackTags are the stack's tags, which its resources get as well.
 	StackTags map[string]string `json:"stackTags,omitempty"`
+	// Replay is, in the run of a rollback, how the journal is replayed.
+	Replay *plan.Replay `json:"replay,omitempty"`
 	// Warnings are what planning had to say.
 	Warnings diag.Diagnostics `json:"warnings,omitempty"`
 }
@@ -81,6 +83,8 @@ type binding struct {
 	TemplateKey string `json:"templateKey"`
 	// Parameters is a digest of the parameters' values.
 	Parameters string `json:"parameters,omitempty"`
+	// Journal is the ETag of the rollback journal that a rollback replays.
+	Journal string `json:"journal,omitempty"`
 }
 
 // planViews is view.json of a plan run.
@@ -104,9 +108,16 @@ func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, com
 		binding: binding{StateETag: l.stateETag, TemplateKey: s.TemplateKey},
 	}
 	p.file = planFile{Version: planVersion, Initial: l.stands == nil}
-	if command == runlog.CommandDestroy {
+	switch command {
+	case runlog.CommandDestroy:
 		p.destroy(l, req.Options.DeleteRetained)
 		return p, warnings, nil
+	case runlog.CommandRollback:
+		diags, err := e.planReplay(ctx, req, s, l, p)
+		if err != nil {
+			diags, err = refusal(err)
+		}
+		return p, append(warnings, diags...).InStack(s.Name), err
 	}
 	t, ran, err := e.sourceTemplate(ctx, s)
 	if err != nil {
@@ -307,7 +318,7 @@ func leftovers(l *ledger) []plan.Leftover {
 	for _, old := range l.cleanup {
 		out = append(out, plan.Leftover{
 			LogicalID: old.LogicalID, Type: old.Resource.ResourceType, PhysicalID: old.Resource.PhysicalID,
-			Dependencies: old.Resource.Dependencies, Policy: old.Resource.DeletionPolicy,
+			Dependencies: old.Resource.Dependencies, Policy: old.Resource.DeletionPolicy, RunID: old.RunID,
 		})
 	}
 	return out

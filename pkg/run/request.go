@@ -90,6 +90,11 @@ type Options struct {
 	DeleteRetained bool `json:"deleteRetained,omitempty"`
 	// Wait says how far creates and updates are followed.
 	Wait provider.WaitMode `json:"wait,omitempty"`
+	// RevertFailed makes a rollback undo what has failed, too; Force give up what can't be undone, for good; Orphans
+	// leave these resources as they are: see plan.ReplayInput.
+	RevertFailed bool     `json:"revertFailed,omitempty"`
+	Force        bool     `json:"force,omitempty"`
+	Orphans      []string `json:"orphans,omitempty"`
 	// Lenient is for a plan that is only looked at (diff): a damaged record is repaired, and what a deploy
 	// would refuse for the sake of data is a warning.
 	Lenient bool `json:"lenient,omitempty"`
@@ -107,6 +112,11 @@ type Submission struct {
 	// Parameters are values for the parameters of templates, by assembly.Stack.ID and parameter name. Those of
 	// NoEcho parameters are in clear here: the plane puts them into the run vault before it stores anything.
 	Parameters map[string]map[string]string
+}
+
+// Deploys reports whether the run, or the one whose plan is wanted, deploys: only that needs templates and parameters.
+func (s Submission) Deploys() bool {
+	return s.Command == runlog.CommandDeploy || s.Command == runlog.CommandPlan && s.Of == runlog.CommandDeploy
 }
 
 // Request returns what a run was asked to do.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/diff"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -20,10 +21,11 @@ import (
 func (s *stackTurn) beginRollback(ctx context.Context) error {
 	done := map[string]plan.Outcome{}
 	for id, op := range s.ops {
-		done[id] = plan.Outcome{
-			Succeeded: op.Status == runlog.OpSucceeded && op.Reason != reasonUnchanged,
-			Touched:   touched(op),
+		outcome, err := outcomeOf(op)
+		if err != nil {
+			return err
 		}
+		done[id] = outcome
 	}
 	undo := plan.BuildRollback(asDone(s.file.Plan, s.ops), done)
 	if err := putOnce(ctx, s.e.Objects, rollbackPlanKey(s.h.RunID), &undo); err != nil {
@@ -47,6 +49,24 @@ func (s *stackTurn) beginRollback(ctx context.Context) error {
 	return nil
 }
 
+// outcomeOf is what became of an operation, as far as undoing it is concerned.
+func outcomeOf(op runlog.Op) (plan.Outcome, error) {
+	o := plan.Outcome{
+		Succeeded: op.Status == runlog.OpSucceeded && op.Reason != reasonUnchanged,
+		Touched:   touched(op),
+		Gone:      op.Status == runlog.OpFailed && op.Action == string(plan.ActionReplace) && op.Stage == stageDeleted,
+	}
+	if op.Action != string(plan.ActionReplace) {
+		return o, nil
+	}
+	was, err := decodeResource(op.Before)
+	if err != nil {
+		return o, err
+	}
+	o.Stateful = was != nil && diff.Stateful(was)
+	return o, nil
+}
+
 // asDone is the plan as it was carried out: an operation that might have been a replacement may have been an update.
 func asDone(p plan.Plan, ops map[string]runlog.Op) plan.Plan {
 	p.Operations = slices.Clone(p.Operations)
@@ -68,11 +88,8 @@ func touched(op runlog.Op) bool {
 // tellIrreversible says what the rollback will leave as it is.
 func (s *stackTurn) tellIrreversible(ctx context.Context, list []plan.Irreversible) {
 	for _, i := range list {
-		d := diag.Diagnostic{
-			Severity: diag.Warning, Stack: s.h.Stack.Name, LogicalID: i.LogicalID,
-			Summary: "the rollback leaves " + i.LogicalID + " as it is now", Detail: i.Reason,
-			Next: "Deploy a version that fits what is there.",
-		}
+		d := leftAsItIs(i)
+		d.Stack = s.h.Stack.Name
 		s.h.Diagnostics = append(s.h.Diagnostics, d)
 		ev := runEvent(s.h, s.n, runlog.Warned)
 		ev.ID = runlog.EventID(s.n, "irreversible."+i.ID, runlog.Warned, 0)
@@ -81,9 +98,25 @@ func (s *stackTurn) tellIrreversible(ctx context.Context, list []plan.Irreversib
 	}
 }
 
+// leftAsItIs says what a rollback does not bring back.
+func leftAsItIs(i plan.Irreversible) diag.Diagnostic {
+	d := diag.Diagnostic{
+		Severity: diag.Warning, LogicalID: i.LogicalID,
+		Summary: "the rollback leaves " + i.LogicalID + " as it is now", Detail: i.Reason,
+		Next: "Deploy a version that fits what is there.",
+	}
+	if i.Emptied {
+		d.Summary, d.Next = "the rollback can't bring back the data of "+i.LogicalID, "Restore it from a backup."
+	}
+	return d
+}
+
 // undoInput fills in what an undo operation sends: the properties of the record as it was before the run. Where the
 // update that it undoes has failed, nobody knows how far that came: it starts from what was attempted.
 func (s *stackTurn) undoInput(ctx context.Context, planned plan.Operation, in *operationInput) error {
+	if entry, ok := s.file.undone(planned); ok {
+		return in.restoreUndone(entry)
+	}
 	undone := s.ops[planned.Undoes]
 	was, err := decodeResource(undone.Before)
 	if err != nil {
@@ -92,11 +125,7 @@ func (s *stackTurn) undoInput(ctx context.Context, planned plan.Operation, in *o
 	if was == nil {
 		return fmt.Errorf("the journal has no record of %s from before the run", planned.LogicalID)
 	}
-	in.Properties = was.Properties
-	in.Dependencies = was.Dependencies
-	in.DeletionPolicy, in.UpdateReplacePolicy = was.DeletionPolicy, was.UpdateReplacePolicy
-	in.Route = provider.Route(was.ProvisionedBy)
-	in.WantAttributes = sortedIDs(was.Attributes)
+	in.restore(was)
 	if err := s.unveil(ctx, undone, in); err != nil {
 		return err
 	}
@@ -108,6 +137,15 @@ func (s *stackTurn) undoInput(ctx context.Context, planned plan.Operation, in *o
 		}
 	}
 	return nil
+}
+
+// restore fills in what makes a resource what a record says.
+func (in *operationInput) restore(was *state.Resource) {
+	in.Properties = was.Properties
+	in.Dependencies = was.Dependencies
+	in.DeletionPolicy, in.UpdateReplacePolicy = was.DeletionPolicy, was.UpdateReplacePolicy
+	in.Route = provider.Route(was.ProvisionedBy)
+	in.WantAttributes = sortedIDs(was.Attributes)
 }
 
 // appendSegment adds this run's segment to the stack's rollback journal (reference §1.4), once: the first one says
@@ -128,7 +166,8 @@ func (e *Engine) appendSegment(ctx context.Context, h runlog.Header, seg state.S
 }
 
 // segment tells in cdkd's terms what a run has done: what succeeded in the order in which it ended, and what failed.
-// A change of the record alone, an old half that was cleaned up, and what needed no call are not changes to it.
+// A change of policies alone is an update to it that changes no property; an old half that was cleaned up, and what turned
+// out to need no change, are no changes.
 func (e *Engine) segment(ctx context.Context, h runlog.Header, file planFile, ops map[string]runlog.Op, reason string) (state.Segment, error) {
 	seg := state.Segment{
 		RunID: h.RunID, Timestamp: e.Clock.Now().UnixMilli(), Reason: reason, InitialDeploy: file.Initial,
@@ -137,7 +176,7 @@ func (e *Engine) segment(ctx context.Context, h runlog.Header, file planFile, op
 	var ended []runlog.Op
 	for _, planned := range file.Plan.Operations {
 		op, ok := ops[planned.ID]
-		if ok && op.Reason != reasonUnchanged && op.Action != string(plan.ActionRecord) && !strings.HasSuffix(op.OpID, plan.OldSuffix) {
+		if ok && op.Reason != reasonUnchanged && !strings.HasSuffix(op.OpID, plan.OldSuffix) {
 			ended = append(ended, op)
 		}
 	}

@@ -152,6 +152,9 @@ func (e *Engine) settleStack(ctx context.Context, h runlog.Header) (Settled, err
 	if err != nil {
 		return Settled{}, err
 	}
+	if err := file.addUndone(ops); err != nil {
+		return Settled{}, err
+	}
 	wait, err := e.recoverAll(ctx, h, ops)
 	if err != nil {
 		return Settled{}, err
@@ -240,6 +243,11 @@ func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, o
 		return Settled{}, err
 	}
 	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag
+	if file.Replay != nil {
+		if _, err := e.popSegments(ctx, h.Stack, file.Replay, ops); err != nil {
+			return Settled{}, err
+		}
+	}
 	if h.Command == runlog.CommandDeploy {
 		if err := e.journalInterrupted(ctx, h, file, ops); err != nil {
 			return Settled{}, err

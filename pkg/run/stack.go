@@ -95,7 +95,7 @@ func (s *stackTurn) settleReady(ctx context.Context) (plan.Wave, error) {
 		}
 		s.rec.Folded = folded
 		wave := plan.Next(s.current(), s.states(), plan.Options{
-			Concurrency: s.req.Options.Concurrency, Now: s.now(), KeepGoing: s.h.Command == runlog.CommandDestroy || s.rollback != nil,
+			Concurrency: s.req.Options.Concurrency, Now: s.now(), KeepGoing: s.h.Command != runlog.CommandDeploy || s.rollback != nil,
 			Stop: s.stop != nil,
 		})
 		ended := len(wave.Skip) > 0

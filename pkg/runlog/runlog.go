@@ -58,7 +58,9 @@ type Command string
 const (
 	CommandDeploy  Command = "deploy"
 	CommandDestroy Command = "destroy"
-	CommandPlan    Command = "plan" // compute and store the plan view, touch nothing
+	// CommandRollback undoes what failed deploys have done, as the stack's rollback journal tells.
+	CommandRollback Command = "rollback"
+	CommandPlan     Command = "plan" // compute and store the plan view, touch nothing
 )
 
 // Kind tells a run over one stack's resources from a run over a deployment's assets and stacks.
