@@ -38,7 +38,11 @@ type Error struct {
 	PhysicalID string
 	// RetryAfter is the service's hint, zero when it gave none.
 	RetryAfter time.Duration
-	Err        error
+	// Undecided: nobody knows whether the step has had its effect, or the service has not taken it at all: its answer
+	// was lost, or it was too busy to give one. The same step under the same token finds out; under another token it
+	// could be done twice. A failure that the service has recorded for the token is not of this kind.
+	Undecided bool
+	Err       error
 }
 
 // Error implements error: "code: message".
@@ -102,6 +106,12 @@ func IsRecentlyDeleted(err error) bool { return KindOf(err) == KindRecentlyDelet
 
 // IsUnsupported reports whether this route cannot do the step for this type.
 func IsUnsupported(err error) bool { return KindOf(err) == KindUnsupported }
+
+// IsUndecided reports whether the step is to be repeated under its token: see Error.Undecided.
+func IsUndecided(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Undecided
+}
 
 // Retryable reports whether repeating the step, later and with the next attempt, may succeed without
 // anybody changing anything. Of KindPropagation that is true only while what the call relies on is new.

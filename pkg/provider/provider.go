@@ -93,6 +93,9 @@ type Progress struct {
 	Effective map[string]any
 	// Observed is the live model after the step, the later drift baseline. nil when it was not read.
 	Observed map[string]any
+	// NoEcho: the attributes are secret. They reach other resources of the same run through its vault, and are recorded
+	// as "***".
+	NoEcho bool
 	// Skipped says why a delete could not address the resource; the record is then kept and the run is
 	// PARTIAL.
 	Skipped string
@@ -126,4 +129,12 @@ type Provider interface {
 	Poll(ctx context.Context, req Request, h Handle) (Progress, error)
 	// Read returns the live resource: for drift, import and recovery. IsNotFound when there is none.
 	Read(ctx context.Context, req Request) (Snapshot, error)
+}
+
+// Cleaner is a provider that keeps something for the length of a step: what it needs to be repeatable, until the
+// result of the step is recorded.
+type Cleaner interface {
+	// Clean removes what a step has left for its repetition. req is the request that started it. It may be repeated,
+	// and not be called at all: what it leaves is of no further use.
+	Clean(ctx context.Context, req Request) error
 }

@@ -24,6 +24,7 @@ type cloud struct {
 	done    map[string]outcome // by step and token
 	calls   []call
 	scripts map[string]script
+	heard   map[string]int // by step
 	serial  int
 }
 
@@ -57,6 +58,8 @@ type script struct {
 	remnant bool
 	// id is the physical id that the step leads to, instead of a new one or the old one.
 	id string
+	// silent: of the nth call and poll of the step, counted together, nobody hears; it has its effect all the same.
+	silent func(n int) bool
 	// skip is the reason for which a deletion is skipped.
 	skip string
 	// before runs when the step is called.
@@ -64,7 +67,7 @@ type script struct {
 }
 
 func newCloud(clk clock.Clock) *cloud {
-	return &cloud{clk: clk, live: map[string]thing{}, done: map[string]outcome{}, scripts: map[string]script{}}
+	return &cloud{clk: clk, live: map[string]thing{}, done: map[string]outcome{}, scripts: map[string]script{}, heard: map[string]int{}}
 }
 
 // For implements run.Providers.
@@ -139,6 +142,12 @@ func (c *cloud) once(verb string, req provider.Request, do func(s script) outcom
 }
 
 func (c *cloud) answer(verb string, req provider.Request, o outcome, s script) (provider.Progress, error) {
+	if step := verb + " " + req.LogicalID; c.scripts[step].silent != nil {
+		c.heard[step]++
+		if c.scripts[step].silent(c.heard[step]) {
+			return provider.Progress{}, &provider.Error{Kind: provider.KindUnavailable, Undecided: true, Message: "no answer"}
+		}
+	}
 	if left := o.readyAt.Sub(c.clk.Now()); left > 0 {
 		data, err := json.Marshal(verb + " " + req.Token)
 		if err != nil {

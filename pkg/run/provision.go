@@ -157,8 +157,42 @@ func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in
 		return runlog.Op{}, fmt.Errorf("recording the result of %s: %w", input.Operation.ID, err)
 	}
 	e.tellResult(ctx, runID, input, recorded)
+	if recorded.Status.Ended() {
+		e.clean(ctx, input, recorded)
+	}
 	return recorded, nil
 }
+
+// clean lets a provider remove what it kept to repeat the steps of an attempt whose result is recorded. What it can't
+// remove is of no further use to anybody, so a failure is only logged.
+func (e *Engine) clean(ctx context.Context, input operationInput, op runlog.Op) {
+	p, _, err := e.Providers.For(op.Type, input.Route, slices.Sorted(maps.Keys(input.Properties)))
+	cleaner, ok := p.(provider.Cleaner)
+	if err != nil || !ok {
+		return
+	}
+	tokens := []string{op.Token}
+	if input.Operation.DeleteFirst {
+		tokens = append(tokens, op.Token+oldToken)
+	}
+	if op.Status == runlog.OpFailed && input.creates() {
+		tokens = append(tokens, op.Token+remnantToken)
+	}
+	for _, token := range tokens {
+		err := cleaner.Clean(ctx, provider.Request{
+			Stack: input.Stack, Region: input.Region, Account: input.Account, LogicalID: op.LogicalID, Type: op.Type, Token: token,
+		})
+		if err != nil {
+			e.logger().WarnContext(ctx, "what a step has kept for its repetition could not be removed", "operation", op.OpID, "error", err)
+		}
+	}
+}
+
+// The deletions that belong to a creation have tokens of their own, made from its token.
+const (
+	oldToken     = "-old"     // of the resource that it replaces
+	remnantToken = "-remnant" // of what it has left when it failed
+)
 
 // intent is the record of an attempt that is about to begin. last is the attempt before, if there was one: where
 // that has deleted the old half of a replacement, this one goes on from there.
@@ -236,8 +270,12 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 			if ctx.Err() != nil {
 				return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, ctx.Err())
 			}
+			if provider.IsUndecided(err) && op.Doubts < maxDoubts {
+				return e.doubt(op, err), nil
+			}
 			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, recorded: input.recordable(), until: until, newAccess: input.NewAccess}, err)
 		}
+		op.Doubts = 0
 		if progress.Done && deleting && progress.Skipped == "" {
 			// The old half is gone: that is recorded before the new one is begun.
 			deleting, op.Stage, op.Status, op.Handle = false, stageDeleted, runlog.OpIntent, nil
@@ -281,7 +319,7 @@ func stageRequest(req provider.Request, before *state.Resource, deleting bool) p
 		return req
 	}
 	req.PhysicalID, req.Properties = before.PhysicalID, nil
-	req.Token += "-old"
+	req.Token += oldToken
 	return req
 }
 
@@ -407,6 +445,9 @@ func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Req
 		// What it relies on has been there for long: it will not do later either.
 		perr.Kind = provider.KindAccessDenied
 	}
+	if perr.Undecided {
+		perr = unresolvedDoubt(perr, op.Doubts)
+	}
 	op.NotBefore = time.Time{}
 	if perr.RetryAfter > 0 {
 		op.NotBefore = e.Clock.Now().Add(perr.RetryAfter)
@@ -444,7 +485,7 @@ func failed(op runlog.Op, perr *provider.Error) runlog.Op {
 func (e *Engine) removeRemnant(ctx context.Context, p provider.Provider, req provider.Request, physicalID string, until time.Time) error {
 	req.PhysicalID = physicalID
 	req.Previous, req.Properties = req.Properties, nil
-	req.Token += "-remnant"
+	req.Token += remnantToken
 	progress, err := p.Delete(ctx, req)
 	for err == nil && !progress.Done {
 		if progress.Handle == nil || e.Clock.Now().Add(progress.RetryAfter).After(until) {

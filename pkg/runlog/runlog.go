@@ -185,6 +185,8 @@ type Op struct {
 	Masked map[string]string `json:"masked,omitempty"`
 	// PhysicalID is what the operation has made or is working on, as soon as it is known.
 	PhysicalID string `json:"physicalId,omitempty"`
+	// Doubts counts the calls in a row after which it was not known what the step had come to.
+	Doubts int `json:"doubts,omitempty"`
 	// Stage is how far an operation of several calls has come; "" before the first has ended.
 	Stage  string           `json:"stage,omitempty"`
 	Handle *provider.Handle `json:"handle,omitempty"`

@@ -250,7 +250,7 @@ func (p *Provider) finish(ctx context.Context, req provider.Request, ev *types.P
 	var failure *provider.Error
 	if errors.As(err, &failure) && ev.Operation == types.OperationCreate {
 		named := *failure
-		named.PhysicalID, named.Err = id, err
+		named.PhysicalID, named.Err, named.Undecided = id, err, false
 		return provider.Progress{}, &named
 	}
 	return provider.Progress{}, err

@@ -110,9 +110,17 @@ var apiKinds = map[string]provider.Kind{
 	"UnknownOperationException":   provider.KindUnsupported,
 }
 
-// wrap classifies an error of the API call itself: by its code, else by the HTTP status, else as a service that did
-// not answer (the connection failed, or the deadline ended the call), which the token makes safe to repeat.
+// wrap classifies an error of the API call itself. Where the service has not taken the call, or its answer is lost, the
+// error is undecided: there is no request under the token that has failed, and there may be one that goes on.
 func wrap(err error) error {
+	e := classified(err)
+	e.Undecided = e.Kind == provider.KindUnavailable || e.Kind == provider.KindThrottled
+	return e
+}
+
+// classified tells an error by its code, else by the HTTP status, else as a service that did not answer: the connection
+// failed, or the deadline ended the call.
+func classified(err error) *provider.Error {
 	e := &provider.Error{Kind: provider.KindUnavailable, Err: err}
 	var api smithy.APIError
 	if errors.As(err, &api) {

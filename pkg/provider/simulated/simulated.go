@@ -136,5 +136,5 @@ func wrap(err error) error {
 	if errors.As(err, &refusal) {
 		return provider.Refined(&provider.Error{Kind: cloudcontrol.APIKind(refusal.Code), Code: refusal.Code, Message: refusal.Message, Err: err})
 	}
-	return &provider.Error{Kind: provider.KindUnavailable, Err: err}
+	return &provider.Error{Kind: provider.KindUnavailable, Undecided: true, Err: err}
 }
