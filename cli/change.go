@@ -22,7 +22,7 @@ import (
 // defaultConcurrency is how many operations are in one wave unless told otherwise.
 const defaultConcurrency = 40
 
-// changeFlags are the flags that deploy and destroy share.
+// changeFlags are the flags that deploy, destroy and rollback share.
 type changeFlags struct {
 	Yes         bool
 	DryRun      bool
@@ -43,7 +43,7 @@ func (f *changeFlags) register(cmd *cobra.Command, verb string) {
 	})
 }
 
-// change is one deploy or destroy to carry out.
+// change is one deploy, destroy or rollback to carry out.
 type change struct {
 	command    runlog.Command
 	options    run.Options
@@ -52,8 +52,11 @@ type change struct {
 
 // words are how a command is spoken of.
 func (c change) words() (going, done, question string) {
-	if c.command == runlog.CommandDestroy {
+	switch c.command {
+	case runlog.CommandDestroy:
 		return "Destroying", "destroyed", "Destroy this?"
+	case runlog.CommandRollback:
+		return "Rolling back", "rolled back", "Undo this?"
 	}
 	return "Deploying", "deployed", "Deploy these changes?"
 }

@@ -185,10 +185,24 @@ func (p planPrinter) stack(v plan.StackView) {
 		}
 		p.output(o)
 	}
-	if changes == 0 && !shown {
+	for _, e := range v.Replay {
+		p.entry(e)
+	}
+	if changes == 0 && !shown && len(v.Replay) == 0 {
 		p.line("  no changes (" + plural(v.Unchanged, "resource") + " unchanged)")
 	}
 	p.line("")
+}
+
+// entry prints what a rollback does not undo, and why.
+func (p planPrinter) entry(e plan.Entry) {
+	word := map[plan.Fate]string{
+		plan.EntryReverted: "skipped", plan.EntryLeft: "left as it is", plan.EntryLost: "can't be undone",
+	}[e.Fate]
+	if word == "" {
+		return
+	}
+	p.line(fmt.Sprintf("  %s %s  %s", p.dim("·"), p.bold(Clean(e.LogicalID))+"  "+p.dim(Clean(e.Type)), word+": "+Clean(e.Reason)))
 }
 
 // title names a stack. A nested one is named by the way that leads to it: no stack name has a "~" of its own.

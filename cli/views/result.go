@@ -154,7 +154,7 @@ func (s *Streams) Result(root runlog.Header, list []Outcome) {
 		total = addCounts(total, h.Counts)
 		_, _ = fmt.Fprintf(s.Out, "%s %s  %s in %s: %s\n", p.bold("Stack "+Clean(h.Stack.Name)), p.dim("("+Clean(h.Stack.Region)+")"),
 			resultWord(p, h.Result), Elapsed(Duration(h)), CountsLine(h.Counts))
-		if h.Command != runlog.CommandDestroy {
+		if h.Command == runlog.CommandDeploy {
 			writeOutputs(s.Out, o.Outputs)
 		}
 	}

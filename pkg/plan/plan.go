@@ -111,6 +111,8 @@ type StackView struct {
 	Outputs []diff.OutputChange `json:"outputs,omitempty"`
 	// Unchanged counts the resources that stay as they are.
 	Unchanged int `json:"unchanged"`
+	// Replay tells, for a rollback, what becomes of every entry of the stack's rollback journal.
+	Replay []Entry `json:"replay,omitempty"`
 	// Nested is set for a nested stack, which stands behind its parent.
 	Nested *NestedView `json:"nested,omitempty"`
 }

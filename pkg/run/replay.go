@@ -40,7 +40,7 @@ func (e *Engine) planReplay(ctx context.Context, req Request, s StackRequest, l 
 	})
 	p.binding.Journal = etag
 	p.file.Plan, p.file.Replay = replay.Plan, &replay
-	p.view.Changes = replayChanges(replay, l.stands)
+	p.view.Changes, p.view.Replay = replayChanges(replay, l.stands), replay.Entries
 	return replayWarnings(replay), nil
 }
 
@@ -109,7 +109,7 @@ func replayChanges(r plan.Replay, rec *state.Record) []diff.Change {
 		}) {
 			continue // part of the replacement before it
 		}
-		c := diff.Change{LogicalID: op.LogicalID, Type: op.Type, DeletionPolicy: op.Policy, Retain: op.Retain, DeleteFirst: op.DeleteFirst}
+		c := diff.Change{LogicalID: op.LogicalID, Type: op.Type, Retain: op.Retain, DeleteFirst: op.DeleteFirst}
 		undone := r.Undone[op.Undoes]
 		current := recordOf(rec, op.LogicalID)
 		c.Stateful = op.Action == plan.ActionDelete && current != nil && diff.Stateful(current)

@@ -200,7 +200,9 @@ func TestAnOldHalfThatIsGoneIsMadeAgain(t *testing.T) {
 	}{
 		{
 			"side by side", topic(object{"TopicName": "one"}), topic(object{"TopicName": "two"}),
-			func(r object) object { return resources(object{"A": r, "B": queue(object{"KmsMasterKeyId": ref("A")})}) },
+			func(r object) object {
+				return resources(object{"A": r, "B": queue(object{"KmsMasterKeyId": ref("A")})})
+			},
 			[]string{"create A", "update B", "delete A"},
 		},
 		{

@@ -1,10 +1,13 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 )
@@ -136,6 +139,25 @@ func (s *Store) LoadJournal(ctx context.Context, stack, region string) (*Journal
 		return nil, "", fmt.Errorf("reading the rollback journal of stack %s in %s: %w", stack, Region(region), inStack(err, stack))
 	}
 	return j, obj.ETag, nil
+}
+
+// ListJournals names every stack that has a rollback journal, ordered by name, then region.
+func (s *Store) ListJournals(ctx context.Context) ([]Ref, error) {
+	infos, err := s.Objects.List(ctx, s.prefix()+"/")
+	if err != nil {
+		return nil, fmt.Errorf("listing the rollback journals: %w", err)
+	}
+	var refs []Ref
+	for _, info := range infos {
+		rest, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, s.prefix()+"/"), "/rollback-journal.json")
+		if parts := strings.Split(rest, "/"); ok && len(parts) == 2 && parts[0] != "" && parts[1] != "" {
+			refs = append(refs, Ref{Stack: parts[0], Region: parts[1]})
+		}
+	}
+	slices.SortFunc(refs, func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.Region, b.Region))
+	})
+	return refs, nil
 }
 
 // ReplaceJournal writes the whole journal if its ETag is still the given one, "" meaning that none stands
