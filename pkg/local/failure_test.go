@@ -288,7 +288,7 @@ func TestPassingFaultsAreRetried(t *testing.T) {
 
 func TestLastingFaultsFail(t *testing.T) {
 	for kind, tries := range map[provider.Kind]int{
-		provider.KindAccessDenied: 1, provider.KindInvalid: 1, provider.KindAlreadyExists: 1, provider.KindFailed: 1, provider.KindThrottled: 5,
+		provider.KindAccessDenied: 1, provider.KindInvalid: 1, provider.KindAlreadyExists: 1, provider.KindFailed: 1, provider.KindThrottled: 12,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			f := &faults{}
