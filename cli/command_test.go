@@ -19,6 +19,8 @@ import (
 type session struct {
 	plane     *fakePlane
 	out, errs bytes.Buffer
+	// interrupts, when set, are the test's own Ctrl-C.
+	interrupts *interrupts
 }
 
 func (s *session) run(ctx context.Context, typed string, args ...string) int {
@@ -31,6 +33,7 @@ func (s *session) run(ctx context.Context, typed string, args ...string) int {
 		clock:      &clock.Fake{AutoAdvance: true},
 		open:       func(context.Context, globalFlags) (Plane, error) { return s.plane, nil },
 		simulation: fakeSimulationOf,
+		interrupts: s.interrupts,
 	}
 	return execute(ctx, env, append(args, "--local"))
 }
@@ -106,33 +109,85 @@ func TestADestroyIsAskedForInItsOwnWords(t *testing.T) {
 	}
 }
 
-func TestCtrlCStopsWaitingAndSaysWhatGoesOn(t *testing.T) {
+// interruptedDeploy deploys a run that does not end by itself, and presses Ctrl-C as often as it is told.
+func interruptedDeploy(t *testing.T, times int, change func(*fakePlane), more ...string) (*session, int) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	plane := onePlan(create)
+	plane.Runs[0].Status, plane.Runs[0].Result = runlog.StatusOpen, ""
+	plane.Runs[1].Status, plane.Runs[1].Result = runlog.StatusOpen, ""
+	s := &session{plane: plane, interrupts: &interrupts{again: make(chan struct{})}}
+	polls := 0
+	plane.onEvents = func() {
+		switch polls++; {
+		case polls == 3:
+			cancel(errInterrupted)
+		case polls == 9 && times > 1:
+			close(s.interrupts.again)
+		}
+	}
+	if change != nil {
+		change(plane)
+	}
+	return s, s.run(ctx, "", append([]string{"deploy", "Shop/Data", "--yes", "--app", "testdata/assembly"}, more...)...)
+}
+
+func (s *session) wants(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, want := range texts {
+		if !strings.Contains(s.errs.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, s.errs.String())
+		}
+	}
+	if !s.plane.closed {
+		t.Error("the plane was left open")
+	}
+}
+
+func TestCtrlCCancelsTheRunAndFollowsItToItsEnd(t *testing.T) {
+	s, code := interruptedDeploy(t, 1, nil)
+	if code != exitInterrupted || s.plane.cancelled["d1"] == "" {
+		t.Errorf("exit code %d, cancelled %v", code, s.plane.cancelled)
+	}
+	s.wants(t, "cancelling run d1", "Press Ctrl-C again to leave at once", "the run was cancelled by")
+	if !strings.Contains(s.out.String(), "FAILED in") {
+		t.Errorf("the end was not told:\n%s", s.out.String())
+	}
+	s, code = interruptedDeploy(t, 1, nil, "--json")
+	if code != exitInterrupted || strings.Count(s.out.String(), `"summary": "the run was cancelled by`) != 1 {
+		t.Errorf("exit code %d:\n%s", code, s.out.String())
+	}
+}
+
+func TestCtrlCThatComesTooLateSaysSo(t *testing.T) {
+	s, code := interruptedDeploy(t, 1, func(p *fakePlane) {
+		press := p.onEvents
+		p.onEvents = func() {
+			p.Runs[0].Status, p.Runs[0].Result = runlog.StatusClosed, runlog.ResultSucceeded
+			p.Runs[1].Status, p.Runs[1].Result = runlog.StatusClosed, runlog.ResultSucceeded
+			press()
+			press()
+			press()
+		}
+	})
+	if code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(s.out.String(), "SUCCEEDED in") {
+		t.Errorf("the end was not told:\n%s", s.out.String())
+	}
+}
+
+func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
 	for _, json := range []bool{false, true} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		plane := onePlan(create)
-		plane.Runs[0].Status = runlog.StatusOpen // it never ends by itself
-		polls := 0
-		plane.onEvents = func() {
-			if polls++; polls == 3 {
-				cancel(errInterrupted)
-			}
-		}
-		s := &session{plane: plane}
-		args := []string{"deploy", "Shop/Data", "--yes", "--app", "testdata/assembly"}
+		var more []string
 		if json {
-			args = append(args, "--json")
+			more = append(more, "--json")
 		}
-		if code := s.run(ctx, "", args...); code != exitInterrupted {
-			t.Errorf("exit code %d, want %d", code, exitInterrupted)
+		s, code := interruptedDeploy(t, 2, func(p *fakePlane) { p.stubborn = true }, more...)
+		if code != exitInterrupted || s.plane.cancelled["d1"] == "" {
+			t.Errorf("exit code %d, cancelled %v", code, s.plane.cancelled)
 		}
-		for _, want := range []string{"no longer waiting for run d1", "next deploy of the stack settles"} {
-			if !strings.Contains(s.errs.String(), want) {
-				t.Errorf("%q is missing:\n%s", want, s.errs.String())
-			}
-		}
-		if !plane.closed {
-			t.Error("the plane was left open")
-		}
+		s.wants(t, "cancelling run d1", "no longer waiting for run d1", "next deploy of the stack settles")
 		if json && !strings.Contains(s.out.String(), `"summary": "interrupted"`) {
 			t.Errorf("the document does not say that it was interrupted:\n%s", s.out.String())
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
@@ -29,17 +30,23 @@ type fakePlane struct {
 	// Runs are the headers that a deploy or destroy leads to, the deployment's first.
 	Runs   []runlog.Header `json:"runs"`
 	Events []runlog.Event  `json:"events"`
+	// Ops are the operations of runs, by run.
+	Ops map[string][]runlog.Op `json:"ops"`
 	// Objects are the files of the state store.
 	Objects map[string]string  `json:"objects"`
 	Sandbox []sandbox.Resource `json:"sandbox"`
 	// SubmitError refuses every submission.
 	SubmitError *diag.Diagnostic `json:"submitError"`
 
+	mu sync.Mutex // of Runs and what follows
 	// submitted remembers what was asked, and onEvents runs before every read of events.
 	submitted []submission
 	record    string // file that submissions are written to
 	onEvents  func()
 	closed    bool
+	// cancelled are the runs that were cancelled, with by whom; stubborn runs go on all the same.
+	cancelled map[string]string
+	stubborn  bool
 }
 
 type submission struct {
@@ -115,6 +122,30 @@ func (f *fakePlane) Wait(ctx context.Context, runID string) (runlog.Header, erro
 	return runlog.Header{}, ctx.Err()
 }
 
+// Cancel ends every run of the script as cancelled.
+func (f *fakePlane) Cancel(_ context.Context, runID, by string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cancelled == nil {
+		f.cancelled = map[string]string{}
+	}
+	f.cancelled[runID] = by
+	for i := range f.Runs {
+		h := &f.Runs[i]
+		if h.RunID == runID && h.Status == runlog.StatusClosed {
+			return fmt.Errorf("cancelling run %s: it has ended as %s: %w", runID, h.Result, run.ErrEnded)
+		}
+	}
+	for i := range f.Runs {
+		h := &f.Runs[i]
+		if h.Status != runlog.StatusClosed && !f.stubborn {
+			h.Status, h.Result = runlog.StatusClosed, runlog.ResultFailed
+			h.Failure = &runlog.Failure{Summary: "the run was cancelled by " + by}
+		}
+	}
+	return nil
+}
+
 func (f *fakePlane) PlanViews(context.Context, string) ([]plan.StackView, error) { return f.Views, nil }
 
 func (f *fakePlane) Log() runlog.Store { return fakeLog{plane: f} }
@@ -130,6 +161,8 @@ type fakeLog struct {
 }
 
 func (l fakeLog) Header(_ context.Context, runID string) (runlog.Header, error) {
+	l.plane.mu.Lock()
+	defer l.plane.mu.Unlock()
 	if runID == planRunID {
 		h := l.plane.Plan
 		h.RunID, h.Root, h.Status = planRunID, planRunID, runlog.StatusClosed
@@ -147,6 +180,8 @@ func (l fakeLog) Header(_ context.Context, runID string) (runlog.Header, error) 
 }
 
 func (l fakeLog) ListRuns(_ context.Context, f runlog.Filter) ([]runlog.Header, error) {
+	l.plane.mu.Lock()
+	defer l.plane.mu.Unlock()
 	var list []runlog.Header
 	for _, h := range slices.Backward(l.plane.Runs) {
 		if (f.Root == "" || h.Root == f.Root) && (f.Stack.Name == "" || h.Stack.Name == f.Stack.Name) && (f.Stack.Region == "" || h.Stack.Region == f.Stack.Region) {
@@ -157,6 +192,8 @@ func (l fakeLog) ListRuns(_ context.Context, f runlog.Filter) ([]runlog.Header, 
 }
 
 func (l fakeLog) Events(_ context.Context, runID, after string) ([]runlog.Event, error) {
+	l.plane.mu.Lock()
+	defer l.plane.mu.Unlock()
 	if l.plane.onEvents != nil {
 		l.plane.onEvents()
 	}
@@ -168,6 +205,10 @@ func (l fakeLog) Events(_ context.Context, runID, after string) ([]runlog.Event,
 	}
 	slices.SortFunc(list, func(a, b runlog.Event) int { return strings.Compare(a.ID, b.ID) })
 	return list, nil
+}
+
+func (l fakeLog) Ops(_ context.Context, runID string) ([]runlog.Op, error) {
+	return l.plane.Ops[runID], nil
 }
 
 // fakeObjects is a read-and-delete object store over a map.

@@ -21,23 +21,41 @@ type progressView interface {
 // follow shows a run until it has ended and reports how.
 func (env *environment) follow(ctx context.Context, plane Plane, stacks []*assembly.Stack, runID string, p planned, f changeFlags, c change, events *eventFile) error {
 	going, _, _ := c.words()
-	title := going + " " + subject(stacks)
-	var view progressView = views.NewPlain(env.streams.Err, title, expectation(p.views))
-	if env.streams.Live {
-		view = views.NewLive(env.streams.Err, title, expectation(p.views))
-	}
-	follower := &views.Follower{Log: plane.Log(), Clock: env.clock, Renderers: []views.Renderer{view}}
+	follower, view := env.follower(plane, going+" "+subject(stacks), expectation(p.views))
 	if events.view != nil {
 		follower.Renderers = append(follower.Renderers, events.view)
 	}
-	root, err := watch(ctx, plane, follower, runID)
+	root, interrupted, err := env.watchOrCancel(ctx, plane, follower, runID)
+	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		if errors.Is(context.Cause(ctx), errInterrupted) {
+		if errors.Is(err, errInterrupted) {
 			env.streams.Notice("Interrupted: no longer waiting for run %s.", runID)
 			env.streams.Notice("What is in flight ends by itself. The next %s of the stack settles what this run has left, then goes on.", c.command)
 		}
 		return err
 	}
+	err = env.report(ctx, plane, stacks, root, follower, view, f.JSON)
+	if closing := events.close(); closing != nil {
+		env.streams.Diagnostics(diag.From(closing))
+		err = exitError{exitFailed}
+	}
+	if interrupted {
+		return exitError{exitInterrupted}
+	}
+	return err
+}
+
+// follower makes what follows a run, and the view that shows it on standard error.
+func (env *environment) follower(plane Plane, title string, expect views.Expectation) (*views.Follower, progressView) {
+	var view progressView = views.NewPlain(env.streams.Err, title, expect)
+	if env.streams.Live {
+		view = views.NewLive(env.streams.Err, title, expect)
+	}
+	return &views.Follower{Log: plane.Log(), Clock: env.clock, Renderers: []views.Renderer{view}}, view
+}
+
+// report says how a run that was followed has ended, and returns that as an exitError.
+func (env *environment) report(ctx context.Context, plane Plane, stacks []*assembly.Stack, root runlog.Header, follower *views.Follower, view progressView, json bool) error {
 	outcomes, err := env.outcomes(ctx, plane, stacks, root, follower.Runs())
 	if err != nil {
 		return err
@@ -50,7 +68,7 @@ func (env *environment) follow(ctx context.Context, plane Plane, stacks []*assem
 	untold := untoldFailures(root, outcomes, told)
 	env.streams.Diagnostics(untold)
 
-	if f.JSON {
+	if json {
 		doc := views.ResultDocument{Result: root.Result, Runs: []views.RunDocument{}}
 		explained := false
 		for _, o := range outcomes {
@@ -67,10 +85,6 @@ func (env *environment) follow(ctx context.Context, plane Plane, stacks []*assem
 		}
 	} else {
 		env.streams.Result(root, outcomes)
-	}
-	if err := events.close(); err != nil {
-		env.streams.Diagnostics(diag.From(err))
-		return exitError{exitFailed}
 	}
 	return exitOf(root.Result)
 }

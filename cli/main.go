@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +34,8 @@ func main() {
 
 		simulation: simulationOf,
 	}
-	ctx, stop := interruptible(context.Background())
+	ctx, interrupts, stop := interruptible(context.Background())
+	env.interrupts = interrupts
 	code := execute(ctx, env, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -50,24 +49,8 @@ type environment struct {
 	open    func(context.Context, globalFlags) (Plane, error)
 
 	simulation func(Plane) (simulation, bool)
-}
-
-// errInterrupted is the cause of a context that Ctrl-C has ended.
-var errInterrupted = errors.New("interrupted")
-
-// interruptible returns a context that the first Ctrl-C or SIGTERM ends, so that the command can say what
-// goes on without it. The second ends the process at once.
-func interruptible(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		cancel(errInterrupted)
-		<-signals
-		os.Exit(exitInterrupted)
-	}()
-	return ctx, func() { signal.Stop(signals) }
+	// interrupts tells of a second Ctrl-C; nil where nobody can press it.
+	interrupts *interrupts
 }
 
 // exitError ends a command that has already said everything, with its exit code.

@@ -21,6 +21,8 @@ type Plane interface {
 	// Wait returns the header of a run once it is CLOSED. When ctx ends first it returns its error and the
 	// run goes on.
 	Wait(ctx context.Context, runID string) (runlog.Header, error)
+	// Cancel asks a run to end, as run.Engine.Cancel does. A run that nothing carries any more is settled.
+	Cancel(ctx context.Context, runID, by string) error
 	// PlanViews returns the redacted plans that a plan run has computed, in stack order.
 	PlanViews(ctx context.Context, runID string) ([]plan.StackView, error)
 	// Log is the run log: headers, events.

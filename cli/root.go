@@ -54,8 +54,8 @@ waves of what can make progress now, and shows every step.`,
 			root.AddCommand(c)
 		}
 	}
-	add(commandsDeploy, newDeploy(env, global), newDiff(env, global), newDestroy(env, global), newRollback(env, global))
-	add(commandsInspect, newSynth(env, global), newList(env, global), newEvents(env, global), newState(env, global), newForceUnlock(env, global))
+	add(commandsDeploy, newDeploy(env, global), newDiff(env, global), newDestroy(env, global), newRollback(env, global), newCancel(env, global, "cancel"))
+	add(commandsInspect, newSynth(env, global), newList(env, global), newRuns(env, global), newEvents(env, global), newState(env, global), newForceUnlock(env, global))
 	add(commandsLocal, newSandbox(env, global))
 	add(commandsOther, newVersion(env), newCompletion(env))
 	root.SetHelpCommandGroupID(commandsOther)

@@ -17,6 +17,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 // TestMain gives the scripts a slipway that runs on a fake plane, scripted by fake.json in its directory.
 func TestMain(m *testing.M) {
+	if os.Getenv(processTest) != "" {
+		main() // a test runs this binary as the command itself
+	}
 	testscript.Main(m, map[string]func(){
 		"slipway": func() {
 			env := &environment{
@@ -35,7 +38,8 @@ func TestMain(m *testing.M) {
 				},
 				simulation: fakeSimulationOf,
 			}
-			ctx, stop := interruptible(context.Background())
+			ctx, interrupts, stop := interruptible(context.Background())
+			env.interrupts = interrupts
 			code := execute(ctx, env, os.Args[1:])
 			stop()
 			os.Exit(code)

@@ -47,6 +47,8 @@ type Follower struct {
 	Log       RunSource
 	Clock     clock.Clock
 	Renderers []Renderer
+	// Notices, when set, are lines that somebody else has to say while the run is followed.
+	Notices <-chan string
 
 	runs  []*followedRun
 	known map[string]bool
@@ -105,12 +107,27 @@ func (f *Follower) Follow(ctx context.Context, runID string) (runlog.Header, err
 		case now.Sub(failingSince) > followPatience:
 			return header, err
 		}
+		f.notice()
 		for _, r := range f.Renderers {
 			r.Tick(now)
 		}
 		interval := max(followInterval, followPerRun*time.Duration(f.open()))
 		if err := f.Clock.Sleep(ctx, interval); err != nil {
 			return header, err
+		}
+	}
+}
+
+// noticer is a renderer that can show a line of text among the events.
+type noticer interface{ Notice(text string) }
+
+func (f *Follower) notice() {
+	for len(f.Notices) > 0 {
+		text := <-f.Notices
+		for _, r := range f.Renderers {
+			if n, ok := r.(noticer); ok {
+				n.Notice(text)
+			}
 		}
 	}
 }

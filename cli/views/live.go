@@ -53,6 +53,9 @@ func (l *Live) Events(list []runlog.Event) {
 	}
 }
 
+// Notice shows a line above the block.
+func (l *Live) Notice(text string) { l.pending = append(l.pending, l.palette.bold(Clean(text))) }
+
 // Tick implements Renderer: it draws one frame.
 func (l *Live) Tick(now time.Time) {
 	l.now = now

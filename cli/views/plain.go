@@ -60,6 +60,9 @@ func (v *Plain) Tick(now time.Time) {
 	v.heartbeat(now)
 }
 
+// Notice prints a line among the others.
+func (v *Plain) Notice(text string) { _, _ = fmt.Fprintln(v.to, Clean(text)) }
+
 // Finish implements Renderer.
 func (v *Plain) Finish() {}
 

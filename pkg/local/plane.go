@@ -271,13 +271,17 @@ func (p *Plane) request(ctx context.Context, stacks []*assembly.Stack, sub run.S
 	return req, nil
 }
 
-// Wait returns the header of a run once it is CLOSED.
+// Wait returns the header of a run once it is CLOSED, whichever process carries it.
 func (p *Plane) Wait(ctx context.Context, runID string) (runlog.Header, error) {
 	h, err := p.engine.Log.Header(ctx, runID)
 	if err != nil {
 		return h, fmt.Errorf("reading the header of run %s: %w", runID, err)
 	}
-	if h.Status != runlog.StatusClosed {
+	if h.Status != runlog.StatusClosed && !p.ours(ctx, h.Execution) {
+		if err := p.attend(ctx, runID); err != nil {
+			return h, err
+		}
+	} else if h.Status != runlog.StatusClosed {
 		if _, err := p.executor.Wait(ctx, runExecutions+h.Execution); err != nil {
 			return h, fmt.Errorf("waiting for run %s: %w", runID, err)
 		}
