@@ -152,12 +152,12 @@ func TestAnotherAccountIsRefusedWithoutACall(t *testing.T) {
 
 func TestCloudControlIsAskedInTheStacksRegionByOneClient(t *testing.T) {
 	p, s := plane(t, map[string]reply{"cloudcontrolapi.ap-south-1.amazonaws.com CloudApiService.GetResource": {200, nil,
-		`{"TypeName":"AWS::SQS::Queue","ResourceDescription":{"Identifier":"q","Properties":"{\"QueueName\":\"q\"}"}}`}})
-	prov, route, err := p.Engine.Providers.For("AWS::SQS::Queue", "", nil)
+		`{"TypeName":"AWS::Athena::WorkGroup","ResourceDescription":{"Identifier":"q","Properties":"{\"Name\":\"q\"}"}}`}})
+	prov, route, err := p.Engine.Providers.For("AWS::Athena::WorkGroup", "", nil)
 	if err != nil || route != provider.RouteCloudControl {
-		t.Fatalf("the provider of a queue: %s, %v", route, err)
+		t.Fatalf("the provider of a work group: %s, %v", route, err)
 	}
-	req := provider.Request{Type: "AWS::SQS::Queue", LogicalID: "Q", PhysicalID: "q", Account: "111111111111", Region: "ap-south-1"}
+	req := provider.Request{Type: "AWS::Athena::WorkGroup", LogicalID: "W", PhysicalID: "q", Account: "111111111111", Region: "ap-south-1"}
 	if _, err := prov.Read(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,9 @@ func newTrial(t *testing.T) *trial {
 	}
 	clk := clock.Scaled{}
 	tr.plane.Engine.Clock = clk
-	tr.plane.Engine.Providers.(*provider.Registry).CloudControl = provider.Named{Provider: &cc.Provider{Clock: clk, Client: func(account, region string) cc.API {
+	registry := tr.plane.Engine.Providers.(*provider.Registry)
+	registry.Direct = nil // the sandbox has the resources
+	registry.CloudControl = provider.Named{Provider: &cc.Provider{Clock: clk, Client: func(account, region string) cc.API {
 		return cloudcontrol.New(cloudcontrol.Options{
 			Region: region, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider(account, "sandbox", ""),
 		})

@@ -15,7 +15,9 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/pace"
+	"github.com/slipway-cdk/slipway/pkg/provider/services"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
 	"github.com/slipway-cdk/slipway/pkg/schema"
@@ -60,11 +62,17 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 	}
 }
 
-// providers is Cloud Control for every type that it can provision. There is no fallback: a type that it
-// cannot provision is refused before anything is touched.
+// providers are the direct ones, and Cloud Control for every other type that it can provision. There is no fallback: a
+// type that neither can provision is refused before anything is touched.
 func providers(aws *accounts, clk clock.Clock) *provider.Registry {
 	buckets := &pace.Buckets{Clock: clk}
+	own := services.Providers(direct.Env{Config: aws.config, Clock: clk})
+	for typeName, p := range own {
+		own[typeName] = buckets.Wrap(p)
+	}
 	return &provider.Registry{
+		Direct:       own,
+		Unhandled:    services.Unhandled(),
 		CloudControl: buckets.Wrap(provider.Named{Provider: &cloudcontrol.Provider{Client: aws.cloudControl, Clock: clk}}),
 		Provisionable: func(typeName string) bool {
 			t, ok := schema.Lookup(typeName)

@@ -5,6 +5,7 @@
 #   pkg/emulators/run.sh [emulator …]      default: ministack moto
 #
 #   PYTHON       the Python to make the environment with (3.10 or newer), default python3
+#   PACKAGES     the packages to test, default all that have suites for emulators
 #   GO_TEST_ARGS more arguments for go test, for example -v or -race
 #
 # What each emulator cannot do is probed by the suites and printed as a table at the end.
@@ -13,7 +14,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 venv=$here/.venv
-packages="./pkg/objectstore/s3/... ./pkg/runlog/dynamo/... ./pkg/controlplane/..."
+packages=${PACKAGES:-"./pkg/objectstore/s3/... ./pkg/runlog/dynamo/... ./pkg/controlplane/... ./pkg/provider/conformance"}
 [ $# -gt 0 ] || set -- ministack moto
 
 # The environment is made again when the pinned versions change.

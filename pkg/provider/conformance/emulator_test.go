@@ -1,0 +1,126 @@
+//go:build emulators
+
+package conformance
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/provider/direct"
+	"github.com/slipway-cdk/slipway/pkg/provider/services"
+)
+
+// TestMatrix runs every check of every case against the emulator, and compares what it measures with what the matrix says.
+func TestMatrix(t *testing.T) {
+	cases, err := Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulator := os.Getenv("SLIPWAY_TEST_EMULATOR")
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			known, err := readResults("results", c.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			measured := map[string]string{}
+			for _, check := range checks {
+				t.Run(check.name, func(t *testing.T) {
+					result := run(t, c, check, emulator)
+					t.Logf("%-10s %-28s %-14s %s", emulator, c.Type, check.name, result)
+					measured[check.name] = result
+					if was := known[emulator][check.name]; was != result && !*update {
+						t.Errorf("the matrix says %q: run with SLIPWAY_TEST_UPDATE=1", was)
+					}
+				})
+			}
+			if *update && len(measured) == len(checks) {
+				known[emulator] = measured
+				if err := known.write("results", c.Name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// run makes a check and returns its cell. Where the case says that the emulator differs, the check has to fail, and is made
+// again without what differs.
+func run(t *testing.T, c Case, k check, emulator string) string {
+	missing, err := attempt(t, c, k)
+	because, properties := "", []string(nil)
+	for _, d := range c.Differs {
+		if d.Emulator == emulator && d.Check == k.name {
+			because, properties = d.Because, d.Properties
+		}
+	}
+	switch {
+	case err == nil && because != "":
+		t.Errorf("the case says that %s differs here (%s), and it does not", emulator, because)
+		return pass
+	case err == nil:
+		return pass
+	case because == "" && missing != "":
+		t.Log(err)
+		return "lacks " + missing
+	case because == "":
+		t.Error(err)
+		return "fails"
+	}
+	t.Logf("as stated: %v", err)
+	if len(properties) == 0 {
+		return "differs: " + because
+	}
+	if missing, err = attempt(t, c.less(properties), k); err != nil {
+		t.Errorf("without %s: %v %s", strings.Join(properties, ", "), err, missing)
+		return "fails"
+	}
+	return fmt.Sprintf("passes without %s: %s", strings.Join(properties, ", "), because)
+}
+
+// attempt makes one check with resources of its own. missing is the call that the emulator does not have, if it met one.
+func attempt(t *testing.T, c Case, k check) (missing string, err error) {
+	l := &life{lab: newLab(t), c: c}
+	if err = l.prepare(); err == nil {
+		l.wire.Reset()
+		err = k.run(l)
+	}
+	l.wire.Lose = nil
+	missing = missingCall(l.wire.Calls())
+	if err == nil {
+		err = l.clear()
+	}
+	return missing, err
+}
+
+func newLab(t *testing.T) *lab {
+	var seed [4]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	l := &lab{
+		clock: clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), wire: new(direct.Recorder),
+		account: "123456789012", region: "us-east-1", seed: hex.EncodeToString(seed[:]),
+		// Emulators let some operations take a while of their own: the clock of the test is far ahead of them.
+		breathe: func(d time.Duration) { time.Sleep(min(d, 20*time.Millisecond)) },
+	}
+	cfg := emulators.Config(t)
+	cfg.APIOptions = append(cfg.APIOptions, func(s *middleware.Stack) error { return l.wire.Middleware(s) })
+	l.open = func() map[string]provider.Provider {
+		return services.Providers(direct.Env{Clock: l.clock, Config: func(_, region string) aws.Config {
+			own := cfg.Copy()
+			own.Region = region
+			return own
+		}})
+	}
+	return l
+}

@@ -1,0 +1,57 @@
+// Package services lists the services whose resource types have direct providers: one line each.
+package services
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/provider/direct"
+	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
+)
+
+// All returns every service.
+func All() []direct.Set {
+	return []direct.Set{
+		sqs.Service(),
+	}
+}
+
+// Providers returns the provider of each type, with names for what its template does not name.
+func Providers(env direct.Env) map[string]provider.Provider {
+	out := map[string]provider.Provider{}
+	for _, set := range All() {
+		for typeName, p := range set.Providers(env) {
+			out[typeName] = provider.Named{Provider: p}
+		}
+	}
+	return out
+}
+
+// Coverage lists what every type's provider can set, by type name.
+func Coverage() []direct.Coverage {
+	var out []direct.Coverage
+	for _, set := range All() {
+		out = append(out, set.Coverage()...)
+	}
+	slices.SortFunc(out, func(a, b direct.Coverage) int { return strings.Compare(a.Type, b.Type) })
+	return out
+}
+
+// Unhandled is provider.Registry.Unhandled.
+func Unhandled() func(typeName string, properties []string) []string {
+	handled := map[string]map[string]bool{}
+	for _, c := range Coverage() {
+		handled[c.Type] = map[string]bool{}
+		for _, name := range c.Handled {
+			handled[c.Type][name] = true
+		}
+	}
+	return func(typeName string, properties []string) []string {
+		names, ok := handled[typeName]
+		if !ok {
+			return nil
+		}
+		return slices.DeleteFunc(slices.Clone(properties), func(p string) bool { return names[p] })
+	}
+}
