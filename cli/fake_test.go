@@ -184,7 +184,8 @@ func (l fakeLog) ListRuns(_ context.Context, f runlog.Filter) ([]runlog.Header, 
 	defer l.plane.mu.Unlock()
 	var list []runlog.Header
 	for _, h := range slices.Backward(l.plane.Runs) {
-		if (f.Root == "" || h.Root == f.Root) && (f.Stack.Name == "" || h.Stack.Name == f.Stack.Name) && (f.Stack.Region == "" || h.Stack.Region == f.Stack.Region) {
+		if (f.Root == "" || h.Root == f.Root) && (f.Stack.Name == "" || h.Stack.Name == f.Stack.Name) && (f.Stack.Region == "" || h.Stack.Region == f.Stack.Region) &&
+			(!f.Open || h.Status != runlog.StatusClosed) {
 			list = append(list, h)
 		}
 	}

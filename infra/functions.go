@@ -74,7 +74,8 @@ func newFunctions(s settings, kept stores, found archives) functions {
 			append([]statement{
 				s.stateObjects("Run", readWriteDelete, runObjects), s.stateBucketListing(), journal(kept, writeJournal),
 			}, assetBuckets()...)...),
-		janitor: newFunction(s, kept, found, "janitor", "Settles runs whose execution has died", 1769, recovery...),
+		janitor: newFunction(s, kept, found, "janitor", "Settles runs whose execution has died", 1769,
+			append(recovery[:len(recovery):len(recovery)], listRuns(kept)...)...),
 	}
 }
 

@@ -204,7 +204,10 @@ func TestEachRoleReachesItsOwnResources(t *testing.T) {
 		{"ProvisionerRole", "kms", map[string]string{"[Vault.Arn]": " Decrypt"}},
 		{"PlannerRole", "kms", map[string]string{"[Vault.Arn]": " GenerateDataKey Decrypt"}},
 		{"ProvisionerRole", "dynamodb", map[string]string{"[RunLog.Arn]": " GetItem PutItem ConditionCheckItem"}},
-		{"JanitorRole", "dynamodb", map[string]string{"[RunLog.Arn]": " Query UpdateItem GetItem PutItem ConditionCheckItem"}},
+		{"JanitorRole", "dynamodb", map[string]string{
+			"[RunLog.Arn]":            " Query UpdateItem GetItem PutItem ConditionCheckItem BatchGetItem",
+			"[RunLog.Arn]/index/open": " Query", "[RunLog.Arn]/index/runs": " Query",
+		}},
 		{"RunMachineRole", "lambda", map[string]string{
 			"[Planner.Arn]": " InvokeFunction", "[Provisioner.Arn]": " InvokeFunction", "[Publisher.Arn]": " InvokeFunction",
 		}},
@@ -286,8 +289,37 @@ func TestADeadExecutionIsSettled(t *testing.T) {
 		}
 	}
 	send := at(f.Resources["UndeliveredPolicy"].Properties, "PolicyDocument.Statement.0")
-	if rendered(at(send, "Condition.ArnEquals.aws:SourceArn")) != "[RunDied.Arn]" || text(at(send, "Action")) != `["sqs:SendMessage"]` {
+	if rendered(at(send, "Condition.ArnEquals.aws:SourceArn")) != `[{"Fn::GetAtt":["RunDied","Arn"]},{"Fn::GetAtt":["Sweep","Arn"]}]` || text(at(send, "Action")) != `["sqs:SendMessage"]` {
 		t.Errorf("the queue's policy is %s", text(send))
+	}
+}
+
+func TestTheSweepComesRoundEveryFiveMinutes(t *testing.T) {
+	f := readTemplate(t)
+	rule := f.Resources["Sweep"].Properties
+	for path, want := range map[string]string{
+		"ScheduleExpression": "rate(5 minutes)", "Targets.0.Arn": "[Janitor.Arn]", "Targets.0.DeadLetterConfig.Arn": "[Undelivered.Arn]",
+	} {
+		if got := rendered(at(rule, path)); got != want {
+			t.Errorf("%s of the rule is %s, want %s", path, got, want)
+		}
+	}
+	sample, err := os.ReadFile("../events/janitor-sweep.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent, documented any
+	input, _ := at(rule, "Targets.0.Input").(string)
+	if json.Unmarshal([]byte(input), &sent) != nil || json.Unmarshal(sample, &documented) != nil || text(sent) != text(documented) {
+		t.Errorf("the rule sends %s, the sample is %s", input, sample)
+	}
+	may := f.Resources["SweepPermission"].Properties
+	for path, want := range map[string]string{
+		"FunctionName": "[Janitor]", "Principal": "events.amazonaws.com", "SourceArn": "[Sweep.Arn]", "Action": "lambda:InvokeFunction",
+	} {
+		if got := rendered(at(may, path)); got != want {
+			t.Errorf("%s of the permission is %s, want %s", path, got, want)
+		}
 	}
 }
 

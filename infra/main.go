@@ -66,7 +66,7 @@ func newControlPlane(app awscdk.App, found archives) {
 	kept := newStores(s)
 	fns := newFunctions(s, kept, found)
 	m := newMachines(s, fns)
-	q := newRules(s, m)
+	q := newRules(s, fns, m)
 	newWatch(s, kept, fns, m, q)
 	newOutputs(s, kept, fns, m)
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
 )
 
 // statement is one statement of a policy. Effect is Allow when empty.
@@ -87,6 +89,16 @@ func (s settings) stateBucketListing() statement {
 
 func journal(kept stores, actions []string) statement {
 	return statement{Sid: "Journal", Action: actions, Resource: []any{kept.table.AttrArn()}}
+}
+
+// listRuns lets the sweep find the runs that are not closed, and the newest: the indexes tell which there are, the
+// headers are in the table.
+func listRuns(kept stores) []statement {
+	index := *kept.table.AttrArn() + "/index/"
+	return []statement{
+		{Sid: "ListRuns", Action: []string{"dynamodb:Query"}, Resource: []any{index + dynamo.OpenIndex, index + dynamo.RunsIndex}},
+		{Sid: "ReadRuns", Action: []string{"dynamodb:BatchGetItem"}, Resource: []any{kept.table.AttrArn()}},
+	}
 }
 
 func vault(kept stores, actions ...string) statement {

@@ -1,4 +1,4 @@
-// The janitor function settles runs whose execution has died. Its payload is run.SettleInput, its
+// The janitor function settles runs whose execution has died: one that it is told of, or all that it finds. Its payload is run.SettleInput, its
 // environment that of package controlplane.
 package main
 

@@ -116,19 +116,20 @@ func TestAPlaneIsOpenedOnceAndAFailureIsNotKept(t *testing.T) {
 func TestTheJournalExpiresOnlyAfterAnAnswerThatEndsTheRun(t *testing.T) {
 	for _, c := range []struct {
 		payload, answer string
-		ended           bool
+		ended           string
 	}{
-		{`{"action":"open","runId":"r"}`, `{"kind":"NEXT"}`, false},
-		{`{"action":"open","runId":"r"}`, `{"kind":"REFUSED"}`, true},
-		{`{"action":"next","runId":"r"}`, `{"kind":"DONE"}`, false},
-		{`{"action":"close","runId":"r"}`, `{"result":"FAILED"}`, true},
-		{`{"action":"settle","runId":"r"}`, `{"settled":false,"seconds":5}`, false},
-		{`{"action":"settle","runId":"r"}`, `{"settled":true}`, true},
-		{`nonsense`, `{}`, false},
+		{`{"action":"open","runId":"r"}`, `{"kind":"NEXT"}`, ""},
+		{`{"action":"open","runId":"r"}`, `{"kind":"REFUSED"}`, "r"},
+		{`{"action":"next","runId":"r"}`, `{"kind":"DONE"}`, ""},
+		{`{"action":"close","runId":"r"}`, `{"result":"FAILED"}`, "r"},
+		{`{"action":"settle","runId":"r"}`, `{"settled":false,"seconds":5}`, ""},
+		{`{"action":"settle","runId":"r"}`, `{"settled":true}`, "r"},
+		{`{"action":"sweep"}`, `{}`, ""},
+		{`{"action":"sweep"}`, `{"ended":["a","b"],"waiting":["c"]}`, "a b"},
+		{`nonsense`, `{}`, ""},
 	} {
-		runID, ended := endedRun([]byte(c.payload), []byte(c.answer))
-		if ended != c.ended || ended && runID != "r" {
-			t.Errorf("%s → %s: %q, %t", c.payload, c.answer, runID, ended)
+		if ended := strings.Join(endedRuns([]byte(c.payload), []byte(c.answer)), " "); ended != c.ended {
+			t.Errorf("%s → %s: %q", c.payload, c.answer, ended)
 		}
 	}
 }

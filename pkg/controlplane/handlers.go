@@ -23,7 +23,7 @@ func (p *Plane) Publisher(ctx context.Context, payload []byte) ([]byte, error) {
 	return p.Engine.HandlePublisher(ctx, payload)
 }
 
-// Janitor settles a run whose execution has died.
+// Janitor settles a run whose execution has died, or sweeps for all of those.
 func (p *Plane) Janitor(ctx context.Context, payload []byte) ([]byte, error) {
 	return p.expire(ctx, p.Engine.HandleJanitor, payload)
 }
@@ -35,7 +35,7 @@ func (p *Plane) expire(ctx context.Context, handle func(context.Context, []byte)
 	if err != nil || p.env.JournalRetention == 0 {
 		return out, err
 	}
-	if runID, ended := endedRun(payload, out); ended {
+	for _, runID := range endedRuns(payload, out) {
 		if _, err := p.log.Expire(ctx, runID, p.clock.Now().Add(p.env.JournalRetention)); err != nil && p.Engine.Logger != nil {
 			p.Engine.Logger.LogAttrs(ctx, slog.LevelWarn, "the journal will not expire", slog.String("runId", runID), slog.String("error", clip(err.Error())))
 		}
@@ -43,8 +43,8 @@ func (p *Plane) expire(ctx context.Context, handle func(context.Context, []byte)
 	return out, nil
 }
 
-// endedRun returns the run that an answer of the planner or the janitor says is over.
-func endedRun(payload, answer []byte) (runID string, ended bool) {
+// endedRuns returns the runs that an answer of the planner or the janitor says are over.
+func endedRuns(payload, answer []byte) []string {
 	var asked struct {
 		Action string `json:"action"`
 		RunID  string `json:"runId"`
@@ -52,10 +52,13 @@ func endedRun(payload, answer []byte) (runID string, ended bool) {
 	var told struct {
 		Kind    run.StepKind `json:"kind"`
 		Settled bool         `json:"settled"`
+		Ended   []string     `json:"ended"`
 	}
 	if json.Unmarshal(payload, &asked) != nil || json.Unmarshal(answer, &told) != nil {
-		return "", false
+		return nil
 	}
-	ended = asked.Action == run.ActionClose || told.Kind == run.StepRefused || told.Settled
-	return asked.RunID, ended
+	if asked.Action == run.ActionClose || told.Kind == run.StepRefused || told.Settled {
+		return []string{asked.RunID}
+	}
+	return told.Ended
 }

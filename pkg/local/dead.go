@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/slipway-cdk/slipway/pkg/asl"
-	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
 
 // settleDead ends the runs whose process is gone. In the control plane Step Functions tells of an execution
@@ -38,32 +37,16 @@ func (p *Plane) settleDead(ctx context.Context) error {
 	return p.settleUnstarted(ctx)
 }
 
-// settleUnstarted closes runs whose process has ended between asking for the run and starting its execution. Only
-// recent ones are looked for: nothing waits for such a run.
+// settleUnstarted settles the runs that are not closed and whose execution nobody has: their process has ended between
+// asking for the run and starting it.
 func (p *Plane) settleUnstarted(ctx context.Context) error {
-	runs, err := p.engine.Log.ListRuns(ctx, runlog.Filter{Limit: 20})
-	if err != nil {
-		return fmt.Errorf("looking for runs that were not started: %w", err)
-	}
-	for _, h := range runs {
-		if h.Status != runlog.StatusNew || h.Kind != runlog.KindDeployment {
-			continue
-		}
-		req, err := p.engine.Request(ctx, h.RunID)
-		if err != nil {
-			return err
-		}
-		if req.Holder == "" || p.holder.alive(req.Holder) {
-			continue
-		}
-		if running, err := p.Running(ctx, h.Execution); err != nil || running {
-			return err
-		}
+	dead, err := p.engine.Dead(ctx)
+	for _, h := range dead {
 		if err := p.settle(ctx, h.RunID); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // settle runs the settle machine on a run and waits for its end.

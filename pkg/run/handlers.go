@@ -83,12 +83,15 @@ func (e *Engine) HandlePublisher(ctx context.Context, payload []byte) ([]byte, e
 	return handle(ctx, payload, e.Publish)
 }
 
-// HandleJanitor is the janitor function.
+// HandleJanitor is the janitor function: settle and sweep.
 func (e *Engine) HandleJanitor(ctx context.Context, payload []byte) ([]byte, error) {
-	return handle(ctx, payload, func(ctx context.Context, in SettleInput) (Settled, error) {
-		if in.Action != ActionSettle {
-			return Settled{}, &HandlerError{Name: ErrorBadRequest, Err: fmt.Errorf("the janitor has no action %q", in.Action)}
+	return handle(ctx, payload, func(ctx context.Context, in SettleInput) (any, error) {
+		switch in.Action {
+		case ActionSettle:
+			return e.Settle(ctx, in.RunID)
+		case ActionSweep:
+			return e.Sweep(ctx)
 		}
-		return e.Settle(ctx, in.RunID)
+		return nil, &HandlerError{Name: ErrorBadRequest, Err: fmt.Errorf("the janitor has no action %q", in.Action)}
 	})
 }

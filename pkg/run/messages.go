@@ -6,6 +6,7 @@ const (
 	ActionNext   = "next"
 	ActionClose  = "close"
 	ActionSettle = "settle"
+	ActionSweep  = "sweep"
 )
 
 // PlannerInput is the payload of the planner function.
@@ -93,10 +94,10 @@ type OperationStatus struct {
 	Status string `json:"status"`
 }
 
-// SettleInput is the payload of the janitor function.
+// SettleInput is the payload of the janitor function. A sweep is about no run in particular.
 type SettleInput struct {
 	Action    string `json:"action"`
-	RunID     string `json:"runId"`
+	RunID     string `json:"runId,omitempty"`
 	Execution string `json:"execution,omitempty"`
 }
 

@@ -209,6 +209,8 @@ type Op struct {
 type Filter struct {
 	Stack StackRef // matched by the members that are set
 	Root  string
+	// Open leaves out the runs that are CLOSED. Finding the others takes no longer for all the closed ones there are.
+	Open  bool
 	Limit int
 }
 

@@ -22,7 +22,10 @@ type Vault struct {
 // ErrNotInVault: the vault has nothing under the handle, because it was emptied or never had it.
 var ErrNotInVault = errors.New("the run vault does not have it")
 
-func prefix(root string) string      { return "slipway/runs/" + root + "/vault/" }
+// runsPrefix is before the objects of every run.
+const runsPrefix = "slipway/runs/"
+
+func prefix(root string) string      { return runsPrefix + root + "/vault/" }
 func key(root, handle string) string { return prefix(root) + handle }
 
 // Put seals a JSON value and returns its handle, which tells nothing about it.

@@ -119,6 +119,9 @@ func (s *Store) putHeader(ctx context.Context, h runlog.Header, condition string
 	item["version"], item["epoch"] = number(h.Version), number(int64(h.Epoch))
 	item["status"], item["mark"] = text(string(h.Status)), text(mark)
 	item["listing"], item["created"] = text(listingRun), text(createdSort(h))
+	if h.Status != runlog.StatusClosed {
+		item["unclosed"] = text(listingRun)
+	}
 	item["root"], item["account"] = text(h.Root), text(h.Stack.Account)
 	item["region"], item["stack"] = text(h.Stack.Region), text(h.Stack.Name)
 	in := &dynamodb.PutItemInput{

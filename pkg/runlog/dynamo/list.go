@@ -24,6 +24,9 @@ func (s *Store) ListRuns(ctx context.Context, f runlog.Filter) ([]runlog.Header,
 		ExpressionAttributeValues: map[string]types.AttributeValue{":listing": text(listingRun)},
 		ScanIndexForward:          aws.Bool(false),
 	}
+	if f.Open {
+		in.IndexName, in.KeyConditionExpression = aws.String(OpenIndex), aws.String("unclosed = :listing")
+	}
 	var where []string
 	for _, c := range []struct{ name, value string }{
 		{"root", f.Root}, {"account", f.Stack.Account}, {"region", f.Stack.Region}, {"stack", f.Stack.Name},
@@ -59,7 +62,12 @@ func (s *Store) ListRuns(ctx context.Context, f runlog.Filter) ([]runlog.Header,
 		if err != nil {
 			return nil, fmt.Errorf("listing runs: %w", err)
 		}
-		out, keys = append(out, headers...), keys[n:]
+		for _, h := range headers {
+			if !f.Open || h.Status != runlog.StatusClosed {
+				out = append(out, h)
+			}
+		}
+		keys = keys[n:]
 	}
 	return out, nil
 }

@@ -12,6 +12,9 @@ import (
 const (
 	// RunsIndex lists the headers of runs by the moment of their creation.
 	RunsIndex = "runs"
+	// OpenIndex lists the headers of the runs that are not CLOSED: a header that is closed has not the attribute that
+	// the index is by.
+	OpenIndex = "open"
 	// ExpiryAttribute holds when an item may go, in seconds since 1970.
 	ExpiryAttribute = "expires"
 
@@ -42,10 +45,22 @@ func key(pk, sk string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"pk": text(pk), "sk": text(sk)}
 }
 
-// Table defines the table: on-demand, one index. The index holds what a filter looks at and nothing that
-// changes in a run, so that a header's updates are not written twice; the headers themselves are read from
-// the table.
+// Table defines the table: on-demand, two indexes. They hold what a filter looks at and nothing that changes in a
+// run before its end, so that a header's updates are not written twice; the headers themselves are read from the
+// table.
 func Table(name string) *dynamodb.CreateTableInput {
+	index := func(name, attribute string) types.GlobalSecondaryIndex {
+		return types.GlobalSecondaryIndex{
+			IndexName: aws.String(name),
+			KeySchema: []types.KeySchemaElement{
+				{AttributeName: aws.String(attribute), KeyType: types.KeyTypeHash},
+				{AttributeName: aws.String("created"), KeyType: types.KeyTypeRange},
+			},
+			Projection: &types.Projection{
+				ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"root", "account", "region", "stack"},
+			},
+		}
+	}
 	return &dynamodb.CreateTableInput{
 		TableName:   &name,
 		BillingMode: types.BillingModePayPerRequest,
@@ -54,21 +69,13 @@ func Table(name string) *dynamodb.CreateTableInput {
 			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
 			{AttributeName: aws.String("listing"), AttributeType: types.ScalarAttributeTypeS},
 			{AttributeName: aws.String("created"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("unclosed"), AttributeType: types.ScalarAttributeTypeS},
 		},
 		KeySchema: []types.KeySchemaElement{
 			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
 		},
-		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
-			IndexName: aws.String(RunsIndex),
-			KeySchema: []types.KeySchemaElement{
-				{AttributeName: aws.String("listing"), KeyType: types.KeyTypeHash},
-				{AttributeName: aws.String("created"), KeyType: types.KeyTypeRange},
-			},
-			Projection: &types.Projection{
-				ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"root", "account", "region", "stack"},
-			},
-		}},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{index(RunsIndex, "listing"), index(OpenIndex, "unclosed")},
 	}
 }
 

@@ -122,6 +122,10 @@ func (s *Store) ListRuns(ctx context.Context, f runlog.Filter) ([]runlog.Header,
 			args = append(args, c.value)
 		}
 	}
+	if f.Open {
+		where = append(where, "status <> ?")
+		args = append(args, string(runlog.StatusClosed))
+	}
 	query := "SELECT version, body FROM runs"
 	if len(where) > 0 {
 		query += " WHERE " + strings.Join(where, " AND ")

@@ -49,6 +49,28 @@ func listOrder(t *testing.T, s runlog.Store) {
 	equal(t, "listed header", runs[3], h)
 }
 
+func listOpen(t *testing.T, s runlog.Store) {
+	statuses := []runlog.Status{runlog.StatusNew, runlog.StatusOpen, runlog.StatusSettling, runlog.StatusClosed}
+	for i, status := range statuses {
+		h := header(string(status))
+		h.CreatedAt, h.Status = at(i), status
+		create(t, s, h)
+	}
+	wantRuns(t, s, runlog.Filter{Open: true}, "SETTLING", "OPEN", "NEW")
+	wantRuns(t, s, runlog.Filter{Open: true, Limit: 2}, "SETTLING", "OPEN")
+	wantRuns(t, s, runlog.Filter{Open: true, Stack: stack("None")})
+	for _, id := range []string{"NEW", "SETTLING"} {
+		h, err := s.Header(ctx(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Status, h.Result = runlog.StatusClosed, runlog.ResultFailed
+		update(t, s, h)
+	}
+	wantRuns(t, s, runlog.Filter{Open: true}, "OPEN")
+	wantRuns(t, s, runlog.Filter{}, "CLOSED", "SETTLING", "OPEN", "NEW")
+}
+
 func listFilter(t *testing.T, s runlog.Store) {
 	add := func(id string, created int, root string, ref runlog.StackRef) {
 		h := header(id)

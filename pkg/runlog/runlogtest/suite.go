@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) runlog.Store) {
 		{"of many concurrent updates of one version one wins", raceUpdate},
 		{"the head of a stack is the run that was set last", heads},
 		{"runs are listed newest first", listOrder},
+		{"open runs are listed without the closed ones", listOpen},
 		{"a filter narrows by every member that is set", listFilter},
 		{"an operation comes back with every member", opRoundTrip},
 		{"an operation is written only from the version that was read", opVersions},
