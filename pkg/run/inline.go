@@ -150,20 +150,27 @@ func (s *stackTurn) refuse(ctx context.Context, planned plan.Operation, cause er
 // handlersChoice plans the cleanup after updates of custom resources. Their handler may answer an update with
 // another physical id, and the old one is then to be deleted once the update has been made
 // (https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requesttypes-update.html). Where it has
-// not, there is nothing to do when the turn of this operation comes.
-func handlersChoice(p plan.Plan) []plan.Operation {
+// not, there is nothing to do when the turn of this operation comes. A leftover of an earlier run may have the usual
+// id of such a cleanup: then this one has another.
+func handlersChoice(p plan.Plan, rec *state.Record) []plan.Operation {
 	taken := map[string]bool{}
 	for _, op := range p.Operations {
 		taken[op.ID] = true
 	}
 	var out []plan.Operation
 	for _, op := range p.Operations {
-		if id := op.ID + plan.OldSuffix; op.Action == plan.ActionUpdate && template.IsCustomResource(op.Type) && !taken[id] {
-			out = append(out, plan.Operation{
-				ID: id, Kind: plan.KindResource, Action: plan.ActionDelete, Phase: plan.PhaseCleanup,
-				LogicalID: op.LogicalID, Type: op.Type, Speculative: true,
-			})
+		standing := recordOf(rec, op.LogicalID)
+		if op.Action != plan.ActionUpdate || !template.IsCustomResource(op.Type) || standing == nil {
+			continue
 		}
+		id := op.ID + plan.OldSuffix
+		if taken[id] {
+			id = op.ID + ".0" + plan.OldSuffix
+		}
+		out = append(out, plan.Operation{
+			ID: id, Kind: plan.KindResource, Action: plan.ActionDelete, Phase: plan.PhaseCleanup,
+			LogicalID: op.LogicalID, Type: op.Type, PhysicalID: standing.PhysicalID, Speculative: true,
+		})
 	}
 	return out
 }

@@ -345,8 +345,9 @@ func (t *turn) slice(items, inFlight, waiting int) time.Duration {
 func (t *turn) commit(ctx context.Context, step Step) (Step, error) {
 	step.RunID, step.Epoch, step.Decision = t.h.RunID, t.h.Epoch, t.n+1
 	t.rec.History += historyOf(step)
-	if t.rec.History > t.e.historyBudget() && (step.Kind == StepWave || step.Kind == StepWait) {
-		// The work of this decision is done by the next one, in the successor.
+	if t.rec.History > t.e.historyBudget() && t.prev.History > 0 && (step.Kind == StepWave || step.Kind == StepWait) {
+		// The work of this decision is done by the next one, in the successor. A step that alone is too much for the
+		// budget would be too much for the successor, too: it is done.
 		step = Step{
 			RunID: t.h.RunID, Kind: StepContinue, Decision: t.n + 1, Epoch: t.h.Epoch,
 			Successor: successorOf(t.h, t.n),

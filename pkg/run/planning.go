@@ -231,7 +231,7 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 		DeleteEdges: template.DeleteEdges(deployed(l.stands)), Leftovers: leftovers(l),
 		Unchanged: result.Unchanged,
 	})
-	p.file.Plan.Operations = append(p.file.Plan.Operations, handlersChoice(p.file.Plan)...)
+	p.file.Plan.Operations = append(p.file.Plan.Operations, handlersChoice(p.file.Plan, l.stands)...)
 	p.view.Changes, p.view.Unchanged = result.Changes, result.Unchanged
 	if req.Options.Recursive {
 		p.nested, more = v.nested(l.stands, result)

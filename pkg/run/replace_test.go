@@ -300,6 +300,24 @@ func TestAnUpdateThatLeadsToAnotherResource(t *testing.T) {
 	}
 }
 
+func TestAnUpdateThatLeadsToAnotherResourceBesideALeftover(t *testing.T) {
+	w := newWorld(t)
+	custom := func(v string) object {
+		return one("C", object{"Type": "Custom::Thing", "Properties": object{"ServiceToken": "arn:aws:lambda:eu-west-1:1:function:f", "V": v}})
+	}
+	w.deploy(custom("1"))
+	w.cloud.script("update C", script{id: "C-second"})
+	w.cloud.script("delete C", script{fails: fails(provider.KindFailed)})
+	w.deploy(custom("2"))
+	w.cloud.script("update C", script{id: "C-third"})
+	w.cloud.script("delete C", script{})
+	w.deploy(custom("3"))
+	w.accounted("App")
+	if d := cmp.Diff([]string{"C-third"}, w.cloud.exists()); d != "" {
+		t.Errorf("both old halves are removed by the deploy that leaves the second (-want +got):\n%s", d)
+	}
+}
+
 func TestASkippedDeletionKeepsTheRecord(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(resources(object{"A": topic(object{}), "B": topic(object{})}))

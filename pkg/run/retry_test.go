@@ -197,6 +197,19 @@ func TestALongRunGoesOnInSuccessors(t *testing.T) {
 	}
 }
 
+func TestAWaveThatIsTooMuchForTheBudgetIsDoneAllTheSame(t *testing.T) {
+	w := newWorld(t)
+	w.engine.History = 30
+	all := object{}
+	for i := range 6 {
+		all[name(i)] = topic(object{})
+	}
+	m := w.submitDeploy(resources(all))
+	if h := w.finish(m); h.Result != runlog.ResultSucceeded || len(m.steps) > 10 {
+		t.Errorf("%s after %d steps", h.Result, len(m.steps))
+	}
+}
+
 func name(i int) string { return "R" + string(rune('0'+i/10)) + string(rune('0'+i%10)) }
 
 func TestAnOperationWhoseFunctionNeverRunsIsGivenUp(t *testing.T) {
