@@ -222,9 +222,20 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 	if err != nil {
 		return "", err
 	}
+	if err := file.addUndone(ops); err != nil {
+		return "", err
+	}
 	l, err := e.loadLedger(ctx, h.Stack)
 	if err != nil {
 		return "", err
+	}
+	if l.stateETag != h.StateETag {
+		if err := e.foldRun(ctx, h, file, ops, l); err != nil {
+			return "", err
+		}
+		if err := e.saveLedger(ctx, l, h.RunID, file.interim(l)); err != nil {
+			return "", err
+		}
 	}
 	cut, err := e.cancelled(ctx, *h)
 	if err != nil {

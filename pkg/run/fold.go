@@ -13,12 +13,12 @@ import (
 )
 
 // fold merges the result of one ended operation. It is idempotent: a result that is already in the record
-// changes nothing. A record that is neither the one before nor the one after was written by somebody else;
-// what the operation made is then kept wherever it can't hurt, and never lost.
-func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlog.Op) error {
+// changes nothing. A record that is neither the one before nor the one after was written by somebody else, and
+// decide merges. again: the result has been folded before, and what the record says now is not of this run.
+func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlog.Op, again bool) error {
 	switch {
 	case op.Status == runlog.OpFailed:
-		return l.foldFailure(op)
+		return l.foldFailure(op, planned, again)
 	case op.Status != runlog.OpSucceeded || op.Kind != string(plan.KindResource):
 		return nil
 	}
@@ -34,9 +34,9 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 	case strings.HasSuffix(op.OpID, plan.OldSuffix):
 		l.dropOld(before)
 	case planned.Action == plan.ActionDelete || planned.Action == plan.ActionForget:
-		return l.foldDelete(op, before, ops[planned.Undoes])
+		return l.foldDelete(op, planned, before, ops[planned.Undoes], again)
 	default:
-		l.foldWrite(op, planned, before, after)
+		l.foldWrite(op, planned, before, after, again)
 		if op.Action != string(plan.ActionRecord) && planned.Action != plan.ActionRecord && op.Reason != reasonUnchanged && isSame(l.record.Resources[op.LogicalID], after) {
 			l.mask(op.LogicalID, op.Masked)
 		}
@@ -46,30 +46,35 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 
 // foldDelete takes a resource out of the record. A replacement that is undone, the operation undone, brings its
 // old half back, which still stands: nothing is cleaned up before the rest of a run has succeeded.
-func (l *ledger) foldDelete(op runlog.Op, before *state.Resource, undone runlog.Op) error {
-	id := op.LogicalID
-	current := l.record.Resources[id]
-	if !isSame(current, before) {
-		return nil
+func (l *ledger) foldDelete(op runlog.Op, planned plan.Operation, before *state.Resource, undone runlog.Op, again bool) error {
+	var old *state.Resource
+	if undone.Action == string(plan.ActionReplace) && undone.Stage != stageDeleted {
+		var err error
+		if old, err = decodeResource(undone.Before); err != nil {
+			return fmt.Errorf("folding %s: %w", op.OpID, err)
+		}
 	}
-	delete(l.record.Resources, id)
-	l.changed = true
-	l.mask(id, nil)
-	if undone.Action == string(plan.ActionCreate) && op.Action == string(plan.ActionForget) {
-		l.addOrphan(id, current, op.FinishedAt.UnixMilli())
+	current := l.record.Resources[op.LogicalID]
+	orphaned := before
+	switch {
+	case sameResource(current, old):
+	case !again && isSame(current, before):
+		orphaned = current
+		l.set(op, old)
+	default:
+		l.decide(op, planned, before, old)
 	}
-	if undone.Action != string(plan.ActionReplace) || undone.Stage == stageDeleted {
-		return nil
-	}
-	old, err := decodeResource(undone.Before)
-	if err != nil {
-		return fmt.Errorf("folding %s: %w", op.OpID, err)
-	}
-	if old != nil {
-		l.record.Resources[id] = old
-		l.dropOld(old)
+	leaves := undone.Action == string(plan.ActionCreate) && op.Action == string(plan.ActionForget)
+	if now := l.record.Resources[op.LogicalID]; leaves && orphaned != nil && now == nil && !l.orphaned(op.LogicalID, orphaned) {
+		l.addOrphan(op.LogicalID, orphaned, op.FinishedAt.UnixMilli())
+		l.changed = true
 	}
 	return nil
+}
+
+// orphaned reports whether the record names a resource among its orphans.
+func (l *ledger) orphaned(id string, r *state.Resource) bool {
+	return slices.ContainsFunc(l.record.Orphans, func(o state.Orphan) bool { return o.LogicalID == id && isSame(o.Resource, r) })
 }
 
 // addOrphan notes a resource that a rollback leaves standing under its DeletionPolicy, so that a later deploy can
@@ -80,29 +85,21 @@ func (l *ledger) addOrphan(id string, r *state.Resource, at int64) {
 }
 
 // foldWrite puts the record after a create, update or replacement in place.
-func (l *ledger) foldWrite(op runlog.Op, planned plan.Operation, before, after *state.Resource) {
+func (l *ledger) foldWrite(op runlog.Op, planned plan.Operation, before, after *state.Resource, again bool) {
 	id := op.LogicalID
 	current := l.record.Resources[id]
-	old := before
 	switch {
 	case after == nil || sameResource(current, after):
 		return
-	case sameResource(current, before):
-	case current == nil && op.Stage == stageDeleted:
+	case !again && sameResource(current, before):
+	case !again && current == nil && op.Stage == stageDeleted:
 		// An earlier attempt has deleted the old half, which has been folded.
-	case current != nil && !isSame(current, after) && !isSame(current, before):
-		// Another tool has put another resource there. Ours is kept as something to be deleted.
-		l.conflicts = append(l.conflicts, id)
-		l.addOld(id, after)
-		return
 	default:
-		l.conflicts = append(l.conflicts, id)
-		if isSame(current, before) {
-			old = current
-		}
+		l.decide(op, planned, before, after)
+		return
 	}
-	if old != nil && !isSame(old, after) && leavesOld(planned, op, after) {
-		l.addOld(id, old)
+	if before != nil && !isSame(before, after) && leavesOld(planned, op, after) {
+		l.addOld(id, before)
 	}
 	l.record.Resources[id] = after
 	l.changed = true
@@ -122,13 +119,17 @@ func leavesOld(planned plan.Operation, op runlog.Op, after *state.Resource) bool
 }
 
 // foldFailure keeps what a failed create could not remove, and drops the old half that had to go before it.
-func (l *ledger) foldFailure(op runlog.Op) error {
+func (l *ledger) foldFailure(op runlog.Op, planned plan.Operation, again bool) error {
 	if op.Stage == stageDeleted {
 		before, err := decodeResource(op.Before)
 		if err != nil {
 			return fmt.Errorf("folding %s: %w", op.OpID, err)
 		}
-		if isSame(l.record.Resources[op.LogicalID], before) {
+		switch current := l.record.Resources[op.LogicalID]; {
+		case !isSame(current, before):
+		case again:
+			l.decide(op, planned, before, nil)
+		default:
 			delete(l.record.Resources, op.LogicalID)
 			l.changed = true
 		}

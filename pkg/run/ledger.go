@@ -28,6 +28,9 @@ type ledger struct {
 	masked     map[string]string
 	// changed: the record differs from what stands; cleanupChanged: the old halves do.
 	changed, cleanupChanged bool
+	// asked are the live resources that folding has to know of, by type and physical id, and answers what is known.
+	asked   map[string]*state.Resource
+	answers map[string]answer
 	// conflicts names the resources whose record somebody else has changed meanwhile.
 	conflicts []string
 }
@@ -160,29 +163,37 @@ func (l *ledger) mask(id string, digests map[string]string) {
 }
 
 // foldAll folds every ended operation that is not in folded yet, in the order in which they ended, and
-// returns the grown list.
-func (l *ledger) foldAll(ops map[string]runlog.Op, byID map[string]plan.Operation, folded []string) ([]string, error) {
+// returns the grown list. With foreign it also looks at those that are: at the last one of each resource, and at
+// what was cleaned up.
+func (l *ledger) foldAll(ops map[string]runlog.Op, byID map[string]plan.Operation, folded []string, foreign bool) ([]string, error) {
 	done := make(map[string]bool, len(folded))
 	for _, key := range folded {
 		done[key] = true
 	}
-	var fresh []runlog.Op
+	var ended []runlog.Op
 	for id, op := range ops {
-		if _, known := byID[id]; known && op.Status.Ended() && !done[foldKey(op)] {
-			fresh = append(fresh, op)
+		if _, known := byID[id]; known && op.Status.Ended() && (foreign || !done[foldKey(op)]) {
+			ended = append(ended, op)
 		}
 	}
-	slices.SortFunc(fresh, func(a, b runlog.Op) int {
+	slices.SortFunc(ended, func(a, b runlog.Op) int {
 		if c := a.FinishedAt.Compare(b.FinishedAt); c != 0 {
 			return c
 		}
 		return strings.Compare(a.OpID, b.OpID)
 	})
-	for _, op := range fresh {
-		if err := l.fold(op, byID[op.OpID], ops); err != nil {
+	words := lastWords(ended)
+	for _, op := range ended {
+		again := done[foldKey(op)]
+		if again && !words[foldKey(op)] && !strings.HasSuffix(op.OpID, plan.OldSuffix) {
+			continue
+		}
+		if err := l.fold(op, byID[op.OpID], ops, again); err != nil {
 			return nil, err
 		}
-		folded = append(folded, foldKey(op))
+		if !again {
+			folded = append(folded, foldKey(op))
+		}
 	}
 	return folded, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
@@ -96,10 +95,17 @@ func (e *Engine) settleDeployment(ctx context.Context, h runlog.Header) (Settled
 			}
 		}
 	}
-	if _, err := e.closeDeployment(ctx, &h); err != nil {
+	result, err := e.closeDeployment(ctx, &h)
+	if err != nil {
 		return Settled{}, err
 	}
-	return e.interrupted(ctx, h)
+	if done, err := e.workDone(ctx, h); err != nil || !done {
+		if err != nil {
+			return Settled{}, err
+		}
+		return e.interrupted(ctx, h)
+	}
+	return e.settled(ctx, h, result)
 }
 
 // closeUnbegun closes the stack runs of a deployment that ends before their turn came.
@@ -162,6 +168,9 @@ func (e *Engine) settleStack(ctx context.Context, h runlog.Header) (Settled, err
 	if wait > 0 {
 		return Settled{RunID: h.RunID, Seconds: int((wait + time.Second - 1) / time.Second)}, nil
 	}
+	if closed, s, err := e.closeDead(ctx, h); closed || err != nil {
+		return s, err
+	}
 	return e.foldDead(ctx, h, file, ops)
 }
 
@@ -214,29 +223,52 @@ func (e *Engine) recover(ctx context.Context, h runlog.Header, op runlog.Op) (ru
 	return e.carryOut(ctx, h.RunID, op.Wave, h.Epoch, runlog.StatusSettling, input, settleSlice)
 }
 
-// foldDead folds the results of a dead run and closes it.
-func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, ops map[string]runlog.Op) (Settled, error) {
-	byID := index(file.Plan)
-	var undo plan.Plan
-	switch err := getJSON(ctx, e.Objects, rollbackPlanKey(h.RunID), &undo); {
-	case err == nil:
-		for id, planned := range index(undo) {
-			byID[id] = planned
-		}
-	case !isAbsent(err):
-		return Settled{}, err
+// workDone reports whether all that a run still had to do was to close.
+func (e *Engine) workDone(ctx context.Context, h runlog.Header) (bool, error) {
+	if h.Decision == 0 {
+		return false, nil
 	}
 	var last decisionRecord
-	if h.Decision > 0 {
-		if err := getJSON(ctx, e.Objects, decisionKey(h.RunID, h.Decision), &last); err != nil {
-			return Settled{}, err
-		}
+	if err := getJSON(ctx, e.Objects, decisionKey(h.RunID, h.Decision), &last); err != nil {
+		return false, err
 	}
+	return last.Step.Kind == StepDone, nil
+}
+
+// closeDead closes a dead run whose work was done, as the run itself would have: it ends with its true result. Without
+// the stack's lock that can't be: somebody else may be at work.
+func (e *Engine) closeDead(ctx context.Context, h runlog.Header) (closed bool, s Settled, err error) {
+	done, err := e.workDone(ctx, h)
+	if err != nil || !done {
+		return false, Settled{}, err
+	}
+	result, err := e.closeStack(ctx, &h)
+	if errors.Is(err, state.ErrLockLost) {
+		return false, Settled{}, nil
+	}
+	if err != nil {
+		return false, Settled{}, err
+	}
+	s, err = e.settled(ctx, h, result)
+	return true, s, err
+}
+
+// settled closes a run with its result and frees its lock.
+func (e *Engine) settled(ctx context.Context, h runlog.Header, result runlog.Result) (Settled, error) {
+	h, err := e.closeHeader(ctx, h, result)
+	if err != nil {
+		return Settled{}, err
+	}
+	return Settled{RunID: h.RunID, Settled: true}, e.unlock(ctx, h)
+}
+
+// foldDead folds the results of a dead run and closes it.
+func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, ops map[string]runlog.Op) (Settled, error) {
 	l, err := e.loadLedger(ctx, h.Stack)
 	if err != nil {
 		return Settled{}, err
 	}
-	if _, err := l.foldAll(ops, byID, last.Folded); err != nil {
+	if err := e.foldRun(ctx, &h, file, ops, l); err != nil {
 		return Settled{}, err
 	}
 	if err := e.saveLedger(ctx, l, h.RunID, file.interim(l)); err != nil {
@@ -272,9 +304,5 @@ func (e *Engine) interrupted(ctx context.Context, h runlog.Header) (Settled, err
 			h.Failure.Summary = stop.summary()
 		}
 	}
-	h, err := e.closeHeader(ctx, h, runlog.ResultFailed)
-	if err != nil {
-		return Settled{}, err
-	}
-	return Settled{RunID: h.RunID, Settled: true}, e.unlock(ctx, h)
+	return e.settled(ctx, h, runlog.ResultFailed)
 }

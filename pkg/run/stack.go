@@ -24,6 +24,8 @@ type stackTurn struct {
 	ledger *ledger
 	tmpl   *template.Template // nil for a destroy
 	byID   map[string]plan.Operation
+	// foreign: somebody else has written the record since this run saved it last.
+	foreign bool
 	// What this turn has made once and uses again: the resolver over the record as it stands, and the inputs of
 	// ready operations, which nothing in this turn can change any more.
 	resolves *intrinsic.Resolver
@@ -40,10 +42,14 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 	if err := lock.Renew(ctx); err != nil {
 		return Step{}, err
 	}
-	s := &stackTurn{turn: t, byID: index(t.current()), inputs: map[string]operationInput{}}
+	s := &stackTurn{turn: t, byID: index(t.file.Plan), inputs: map[string]operationInput{}}
+	if t.rollback != nil {
+		maps.Copy(s.byID, index(*t.rollback))
+	}
 	if s.ledger, err = e.loadLedger(ctx, t.h.Stack); err != nil {
 		return Step{}, err
 	}
+	s.foreign = s.ledger.stateETag != t.h.StateETag
 	if t.file.TemplateKey != "" {
 		if s.tmpl, err = e.template(ctx, t.file.TemplateKey); err != nil {
 			return Step{}, err
@@ -86,10 +92,11 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 // provisioners or a wait.
 func (s *stackTurn) settleReady(ctx context.Context) (plan.Wave, error) {
 	for {
-		folded, err := s.ledger.foldAll(s.ops, s.byID, s.rec.Folded)
+		folded, err := s.e.foldResults(ctx, s.h.Stack, s.ledger, s.ops, s.byID, s.rec.Folded, s.foreign)
 		if err != nil {
 			return plan.Wave{}, err
 		}
+		s.foreign = false
 		if len(folded) > len(s.rec.Folded) {
 			s.resolves = nil
 		}
@@ -320,11 +327,7 @@ func (s *stackTurn) inFlight() int {
 // tellConflicts warns of resources whose record somebody else has changed while this run worked on them.
 func (s *stackTurn) tellConflicts(ctx context.Context) {
 	for _, id := range s.ledger.conflicts {
-		d := diag.Diagnostic{
-			Severity: diag.Warning, Stack: s.h.Stack.Name, LogicalID: id,
-			Summary: "the record of " + id + " was changed by another tool during the run",
-			Next:    "Compare the resource with its record: slipway drift " + s.h.Stack.Name + ".",
-		}
+		d := conflict(s.h.Stack.Name, id)
 		s.h.Diagnostics = append(s.h.Diagnostics, d)
 		ev := runEvent(s.h, s.n, runlog.Warned)
 		ev.ID = runlog.EventID(s.n, "conflict."+id, runlog.Warned, 0)
@@ -332,6 +335,15 @@ func (s *stackTurn) tellConflicts(ctx context.Context) {
 		s.e.append(ctx, ev)
 	}
 	s.ledger.conflicts = nil
+}
+
+// conflict warns of a resource whose record somebody else has changed while this run worked on it.
+func conflict(stack, id string) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Warning, Stack: stack, LogicalID: id,
+		Summary: "the record of " + id + " was changed by another tool during the run",
+		Next:    "Compare the resource with its record: slipway drift " + stack + ".",
+	}
 }
 
 // mayRollBack reports whether a failure of this run is to be undone.
