@@ -201,6 +201,7 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	if e.Providers != nil {
 		diags = append(diags, e.routes(result.Changes, t, l.stands)...)
 	}
+	v.told = answering(result.Changes)
 	for _, c := range result.Changes {
 		if c.Speculative && c.Action == diff.ActionUpdate && !followsReplacement(c, result.Changes) {
 			continue // it may come to nothing: its turn will tell

@@ -289,7 +289,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 			op.PhysicalID = progress.PhysicalID
 		}
 		if progress.Done {
-			return succeed(op, input, route, before, progress)
+			return e.succeed(ctx, op, input, route, before, progress)
 		}
 		if progress.Handle == nil {
 			return failed(op, &provider.Error{Kind: provider.KindFailed, Message: "the provider gave neither a result nor a handle to poll"}), nil
@@ -361,8 +361,27 @@ func (in operationInput) request(op runlog.Op) (provider.Request, *state.Resourc
 	return req, before, nil
 }
 
-// succeed records what the resource is now.
-func succeed(op runlog.Op, input operationInput, route provider.Route, before *state.Resource, p provider.Progress) (runlog.Op, error) {
+// succeed records what the resource is now, without what its provider calls secret.
+func (e *Engine) succeed(ctx context.Context, op runlog.Op, input operationInput, route provider.Route, before *state.Resource, p provider.Progress) (runlog.Op, error) {
+	if !p.NoEcho || p.Skipped != "" {
+		return succeeded(op, input, route, before, p)
+	}
+	handle, digests, err := e.concealAttributes(ctx, input, &p)
+	if err != nil {
+		return op, err
+	}
+	if op, err = succeeded(op, input, route, before, p); err != nil || op.Status != runlog.OpSucceeded {
+		return op, err
+	}
+	op.Attributes, op.Masked = handle, maps.Clone(op.Masked)
+	if op.Masked == nil {
+		op.Masked = map[string]string{}
+	}
+	maps.Copy(op.Masked, digests)
+	return op, nil
+}
+
+func succeeded(op runlog.Op, input operationInput, route provider.Route, before *state.Resource, p provider.Progress) (runlog.Op, error) {
 	op.Handle, op.Error = nil, nil
 	if p.Skipped != "" {
 		op.Status, op.Reason = runlog.OpSkipped, p.Skipped

@@ -207,7 +207,11 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 	if res == nil {
 		return in, fmt.Errorf("the template has no resource %s", planned.LogicalID)
 	}
-	props, err := s.resolver().ResolveProperties(res.Properties, "Properties")
+	resolver, err := s.resolver(ctx)
+	if err != nil {
+		return in, err
+	}
+	props, err := resolver.ResolveProperties(res.Properties, "Properties")
 	if err != nil {
 		return in, intrinsic.InResource(err, planned.LogicalID)
 	}
@@ -218,7 +222,7 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 		props = diff.WithStackTags(t, props, s.file.StackTags)
 	}
 	v := s.veil()
-	compared, err := v.conceal(ctx, &in, props, before, s.resolver().Resolve)
+	compared, err := v.conceal(ctx, &in, props, before, resolver.Resolve)
 	if err != nil {
 		return in, err
 	}
@@ -247,7 +251,7 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 
 // veil knows the secret places of the run's template.
 func (s *stackTurn) veil() *veil {
-	return &veil{e: s.e, s: s.req.Stacks[0], t: s.tmpl, f: s.file.Facts, masked: s.ledger.masked}
+	return &veil{e: s.e, s: s.req.Stacks[0], t: s.tmpl, f: s.file.Facts, masked: s.ledger.masked, told: s.told()}
 }
 
 func recordedType(r *state.Resource) string {
@@ -258,13 +262,16 @@ func recordedType(r *state.Resource) string {
 }
 
 // resolver resolves against the record as it stands now. A resource that is not in the record is pending.
-func (s *stackTurn) resolver() *intrinsic.Resolver {
+func (s *stackTurn) resolver(ctx context.Context) (*intrinsic.Resolver, error) {
 	if s.resolves == nil {
 		scope := s.file.Facts.scope(s.tmpl)
 		scope.Resources = withoutMasked(resourcesOf(s.ledger.record), s.ledger.masked)
+		if err := s.openAttributes(ctx, scope.Resources); err != nil {
+			return nil, err
+		}
 		s.resolves = intrinsic.NewResolver(scope)
 	}
-	return s.resolves
+	return s.resolves, nil
 }
 
 func resourcesOf(rec *state.Record) map[string]intrinsic.Resource {

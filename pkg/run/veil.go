@@ -32,6 +32,8 @@ type veil struct {
 	t      *template.Template
 	f      facts
 	masked map[string]string // the sidecar's digests, by placeKey
+	// told are the secret attributes whose values this run has or will have, by resource: their handler answers in it.
+	told map[string]bool
 }
 
 // placeKey is a place's key in the sidecar: "LogicalID.Path", the path's own dots escaped.
@@ -43,7 +45,7 @@ func (v *veil) hasSecrets() bool {
 			return true
 		}
 	}
-	return false
+	return v.hasSecretAttributes()
 }
 
 func (v *veil) isNoEcho(name string) bool {
@@ -55,7 +57,7 @@ func (v *veil) scope(resources map[string]intrinsic.Resource) secret.Scope {
 	scope := v.f.scope(v.t)
 	scope.Resources = resources
 	return secret.Scope{
-		Secret: v.isNoEcho, Conditions: v.f.Conditions, Mappings: v.t.Mappings,
+		Secret: v.isSecret, Conditions: v.f.Conditions, Mappings: v.t.Mappings,
 		Resolve: intrinsic.NewResolver(scope).Resolve,
 	}
 }
@@ -65,11 +67,13 @@ func (v *veil) digest(ctx context.Context, id string, p secret.Place) (string, e
 	if len(p.Waits) > 0 {
 		return "", nil
 	}
-	values := make([]string, len(p.Parameters))
-	for i, name := range p.Parameters {
-		values[i] = v.f.NoEcho.Digests[name]
+	values := make([]string, len(p.Secrets))
+	for i, name := range p.Secrets {
+		if values[i] = v.digestOf(name); values[i] == "" && v.isAttribute(name) {
+			return "", nil
+		}
 	}
-	return v.e.digest(ctx, v.s, placeKey(id, p.Path), []any{p.Skeleton, p.Parameters, values})
+	return v.e.digest(ctx, v.s, placeKey(id, p.Path), []any{p.Skeleton, p.Secrets, values})
 }
 
 // unchanged reports whether a place has the value that was recorded, and how that is recorded.
@@ -108,6 +112,9 @@ func (v *veil) compared(ctx context.Context, rec *state.Record) (*template.Templ
 			recorded, same, err := v.unchanged(ctx, id, p, rec.Resources[id])
 			if err != nil {
 				failure = err
+			}
+			if !same && slices.ContainsFunc(p.Secrets, v.isAttribute) {
+				return unlessUnknown(anotherSecret, p.Others)
 			}
 			if !same {
 				return expr
@@ -149,9 +156,9 @@ func (v *veil) outputs(scope secret.Scope) (map[string]*template.Output, diag.Di
 		masked.Value = scope.Walk(o.Value, func(secret.Place, any) any { return secret.Mask })
 		kept := ""
 		scope.Walk(o.ExportName, func(p secret.Place, expr any) any {
-			for _, parameter := range p.Parameters {
-				if v.f.NoEcho.keeps(parameter) {
-					kept = parameter
+			for _, name := range p.Secrets {
+				if v.keeps(name) {
+					kept = name
 				}
 			}
 			return expr
@@ -160,7 +167,7 @@ func (v *veil) outputs(scope secret.Scope) (map[string]*template.Output, diag.Di
 			masked.ExportName = nil
 			diags = append(diags, diag.Diagnostic{
 				Severity: diag.Warning, Path: "Outputs." + name, Summary: "the export of " + name + " is left out",
-				Detail: "its name is made from the NoEcho parameter " + kept,
+				Detail: "its name is made from " + v.what(kept),
 			})
 		}
 		out[name] = &masked
@@ -189,33 +196,33 @@ func (v *veil) changed() map[string]bool {
 	return out
 }
 
-// keptPlaces are the places of a resource that derive from a parameter whose value is kept, by parameter.
+// keptPlaces are the places of a resource that derive from a secret whose value is not known in this run, by its name.
 func (v *veil) keptPlaces(id string) map[string][]secret.Path {
-	if len(v.f.NoEcho.Kept) == 0 {
+	if len(v.f.NoEcho.Kept) == 0 && !v.hasSecretAttributes() {
 		return nil
 	}
 	out := map[string][]secret.Path{}
 	scope := v.scope(map[string]intrinsic.Resource{})
-	scope.Secret = v.f.NoEcho.keeps
+	scope.Secret = v.keeps
 	scope.Walk(v.t.Resources[id].Properties, func(p secret.Place, expr any) any {
-		for _, parameter := range p.Parameters {
-			out[parameter] = append(out[parameter], p.Path)
+		for _, name := range p.Secrets {
+			out[name] = append(out[name], p.Path)
 		}
 		return expr
 	})
 	return out
 }
 
-// missing refuses a change that must write a value which is kept, and so not known: it names the parameter.
+// missing refuses a change that must write a value which is kept, and so not known: it names the secret.
 func (v *veil) missing(c diff.Change, before *state.Resource) diag.Diagnostics {
 	if c.Action == diff.ActionDelete || c.Action == diff.ActionNone {
 		return nil
 	}
 	var diags diag.Diagnostics
 	kept := v.keptPlaces(c.LogicalID)
-	for _, parameter := range sortedIDs(kept) {
+	for _, name := range sortedIDs(kept) {
 		why := ""
-		for _, path := range kept[parameter] {
+		for _, path := range kept[name] {
 			if reason := mustWrite(c, before, path); reason != "" {
 				why = strings.Join(path, ".") + " has to be written: " + reason
 				break
@@ -224,12 +231,9 @@ func (v *veil) missing(c diff.Change, before *state.Resource) diag.Diagnostics {
 		if why == "" {
 			continue
 		}
-		diags = append(diags, diag.Diagnostic{
-			Severity: diag.Error, LogicalID: c.LogicalID,
-			Summary: "parameter " + parameter + " is needed and was not given",
-			Detail:  "it is a NoEcho parameter, so its value was not kept, and " + why,
-			Next:    "Supply it: --parameters " + parameter + "=…",
-		})
+		d := v.needed(name, why)
+		d.LogicalID = c.LogicalID
+		diags = append(diags, d)
 	}
 	return diags
 }
@@ -292,14 +296,11 @@ func (v *veil) conceal(ctx context.Context, in *operationInput, properties map[s
 			compared = secret.ReplaceIn(compared, p.Path, recorded)
 			secrets.Same = append(secrets.Same, p.Path)
 		}
-		if i := slices.IndexFunc(p.Parameters, v.f.NoEcho.keeps); i >= 0 {
+		if i := slices.IndexFunc(p.Secrets, v.keeps); i >= 0 {
 			if !same {
-				err = diag.Diagnostics{{
-					Severity: diag.Error, LogicalID: id, Path: "Properties." + strings.Join(p.Path, "."),
-					Summary: "parameter " + p.Parameters[i] + " is needed and was not given",
-					Detail:  "it is a NoEcho parameter, so its value was not kept, and what is made from it has changed",
-					Next:    "Supply it: --parameters " + p.Parameters[i] + "=…",
-				}}
+				d := v.needed(p.Secrets[i], "what is made from it has changed")
+				d.LogicalID, d.Path = id, "Properties."+strings.Join(p.Path, ".")
+				err = diag.Diagnostics{d}
 				return expr
 			}
 			in.Properties = secret.ReplaceIn(in.Properties, p.Path, recorded)
@@ -411,7 +412,7 @@ func (s *stackTurn) unveil(ctx context.Context, undone runlog.Op, in *operationI
 
 // missingAtTurn is missing for an operation whose turn has come: what the plan could not tell yet.
 func (v *veil) missingAtTurn(op plan.Operation, before *state.Resource, compared map[string]any) diag.Diagnostics {
-	if len(v.f.NoEcho.Kept) == 0 {
+	if len(v.f.NoEcho.Kept) == 0 && !v.hasSecretAttributes() {
 		return nil
 	}
 	c := diff.Change{LogicalID: op.LogicalID, Type: op.Type}
@@ -464,7 +465,7 @@ func hidden(id string, values map[string]any) map[string]any {
 func secretWaits(waits []string) error {
 	for _, wait := range waits {
 		if name, ok := strings.CutPrefix(wait, secretPrefix); ok {
-			return diag.Errorf("it reads "+name+", which holds the value of a NoEcho parameter and is not kept", "refer to the parameter itself instead")
+			return diag.Errorf("it reads "+name+", which is secret and is not kept", "refer to the NoEcho parameter that it holds instead; what a custom resource answers is known in the runs in which its handler is asked")
 		}
 		if name, ok := strings.CutPrefix(wait, keptPrefix); ok {
 			return diag.Errorf("parameter "+name+" is needed and was not given", "it is a NoEcho parameter, so its value was not kept")

@@ -183,6 +183,8 @@ type Op struct {
 	After json.RawMessage `json:"after,omitempty"`
 	// Masked are keyed digests of the secrets that After holds as "***", by path: what the sidecar will hold.
 	Masked map[string]string `json:"masked,omitempty"`
+	// Attributes is where the run's vault has the attributes that After holds as "***", "" when none are secret.
+	Attributes string `json:"attributes,omitempty"`
 	// PhysicalID is what the operation has made or is working on, as soon as it is known.
 	PhysicalID string `json:"physicalId,omitempty"`
 	// Doubts counts the calls in a row after which it was not known what the step had come to.

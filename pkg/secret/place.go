@@ -9,10 +9,10 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
-// Scope is what Walk needs to know to find the places that derive from secret parameters.
+// Scope is what Walk needs to know to find the places that derive from secrets: parameters, and attributes.
 type Scope struct {
-	// Secret tells which parameters are.
-	Secret func(parameter string) bool
+	// Secret tells which are, by NameOf.
+	Secret func(name string) bool
 	// Conditions are the evaluated conditions: only the chosen branch of an Fn::If counts.
 	Conditions map[string]bool
 	// Mappings are the template's.
@@ -21,17 +21,25 @@ type Scope struct {
 	Resolve func(v any, path string) (any, error)
 }
 
-// Place is a position in a resolved value at which a function stood that refers to a secret parameter. Everything
-// below it derives from the parameter: whatever functions the value has passed through, Fn::Base64, Fn::Split and
+// NameOf names what a reference reads: "Name" for a parameter, "LogicalID.Attribute" for an attribute.
+func NameOf(ref template.Reference) string {
+	if ref.Attribute == "" {
+		return ref.Target
+	}
+	return ref.Target + "." + ref.Attribute
+}
+
+// Place is a position in a resolved value at which a function stood that refers to a secret. Everything
+// below it derives from that: whatever functions the value has passed through, Fn::Base64, Fn::Split and
 // Fn::Select among them, it is known by its expression and not by its text.
 type Place struct {
 	// Path is the position in the resolved value.
 	Path Path
-	// Parameters are the secret parameters, sorted.
-	Parameters []string
+	// Secrets are the names of the secrets, sorted.
+	Secrets []string
 	// Others are the other things that the expression refers to, as expressions of their own.
 	Others []any
-	// Skeleton is the expression with everything resolved that is no secret: as long as it and the parameters
+	// Skeleton is the expression with everything resolved that is no secret: as long as it and the secrets
 	// are the same, the value is. Waits names what it can't be resolved for yet.
 	Skeleton any
 	Waits    []string
@@ -102,10 +110,10 @@ func (s Scope) vanishes(v any) bool {
 	return name == "Ref" && arg == "AWS::NoValue"
 }
 
-// refersToSecret reports whether a secret parameter is referred to anywhere in a value that counts.
+// refersToSecret reports whether a secret is referred to anywhere in a value that counts.
 func (s Scope) refersToSecret(v any) bool {
 	found := false
-	s.references(v, func(ref template.Reference) { found = found || s.Secret(ref.Target) })
+	s.references(v, func(ref template.Reference) { found = found || s.Secret(NameOf(ref)) })
 	return found
 }
 
@@ -142,9 +150,13 @@ func (s Scope) choose(v any) any {
 func (s Scope) describe(p *Place, expr any) {
 	s.references(expr, func(ref template.Reference) {
 		switch {
-		case s.Secret(ref.Target):
-			if !slices.Contains(p.Parameters, ref.Target) {
-				p.Parameters = append(p.Parameters, ref.Target)
+		case s.Secret(NameOf(ref)):
+			if !slices.Contains(p.Secrets, NameOf(ref)) {
+				p.Secrets = append(p.Secrets, NameOf(ref))
+			}
+			if ref.Attribute != "" {
+				// The secret may be another one as soon as its resource is.
+				p.Others = append(p.Others, map[string]any{"Ref": ref.Target})
 			}
 		case ref.Attribute != "":
 			p.Others = append(p.Others, map[string]any{"Fn::GetAtt": []any{ref.Target, ref.Attribute}})
@@ -152,7 +164,7 @@ func (s Scope) describe(p *Place, expr any) {
 			p.Others = append(p.Others, map[string]any{"Ref": ref.Target})
 		}
 	})
-	slices.Sort(p.Parameters)
+	slices.Sort(p.Secrets)
 	p.Skeleton = s.skeleton(expr, &p.Waits)
 	slices.Sort(p.Waits)
 	p.Waits = slices.Compact(p.Waits)
@@ -186,7 +198,7 @@ func (s Scope) skeleton(v any, waits *[]string) any {
 		return s.skeleton(branch, waits)
 	}
 	switch name {
-	case "Ref":
+	case "Ref", "Fn::GetAtt":
 		return v
 	case "Fn::Sub":
 		if body, vars, ok := template.SubArguments(arg); ok {
@@ -213,8 +225,8 @@ func (s Scope) sub(body string, vars map[string]any, waits *[]string) any {
 		if _, own := vars[part.Name]; own || part.Name == "" {
 			continue
 		}
-		if s.Secret(part.Target) && part.Attribute == "" {
-			values[part.Name] = map[string]any{"Ref": part.Target}
+		if name := NameOf(template.Reference{Target: part.Target, Attribute: part.Attribute}); s.Secret(name) {
+			values[part.Name] = map[string]any{"Ref": name}
 			continue
 		}
 		values[part.Name] = s.resolved(map[string]any{"Fn::Sub": "${" + part.Name + "}"}, waits)

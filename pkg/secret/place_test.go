@@ -113,8 +113,8 @@ func TestASkeletonIsWhatSurroundsTheSecret(t *testing.T) {
 func TestAPlaceSaysWhatItWaitsForAndReads(t *testing.T) {
 	places, _ := placesIn(t, `{"A":{"Fn::Sub":"${Password} ${Other} ${New} ${New.TopicName} ${Topic}"}}`, nil)
 	p := places[0]
-	if want := []string{"Other", "Password"}; !reflect.DeepEqual(p.Parameters, want) {
-		t.Errorf("parameters %v", p.Parameters)
+	if want := []string{"Other", "Password"}; !reflect.DeepEqual(p.Secrets, want) {
+		t.Errorf("secrets %v", p.Secrets)
 	}
 	if want := []string{"New", "New.TopicName"}; !reflect.DeepEqual(p.Waits, want) {
 		t.Errorf("waits for %v", p.Waits)
