@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,6 +28,7 @@ type changeFlags struct {
 	Yes         bool
 	DryRun      bool
 	Concurrency int
+	WaitForLock time.Duration
 	JSON        bool
 	JSONInto    string
 }
@@ -36,6 +38,9 @@ func (f *changeFlags) register(cmd *cobra.Command, verb string) {
 		fs.BoolVarP(&f.Yes, "yes", "y", false, "don't ask")
 		fs.BoolVar(&f.DryRun, "dry-run", false, "stop after the plan is shown")
 		fs.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "at most `N` operations of a stack at once")
+	})
+	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
+		fs.DurationVar(&f.WaitForLock, "wait-for-lock", 0, "wait for up to `TIME` (10m) while somebody else works on a stack, in the order of arrival")
 	})
 	jsonFlag(cmd, &f.JSON, "print one JSON document when the "+verb+" has ended")
 	grouped(cmd.Flags(), groupOutput, func(fs *pflag.FlagSet) {
@@ -67,6 +72,10 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 	if f.Concurrency < 1 {
 		return usage("--concurrency must be at least 1", "")
 	}
+	if f.WaitForLock < 0 || f.WaitForLock > run.MaxWaitForLock*time.Second {
+		return usage("--wait-for-lock must be between 0 and 2h", "")
+	}
+	c.options.WaitForLock = int((f.WaitForLock + time.Second - 1) / time.Second)
 	events, err := openEvents(f.JSONInto)
 	if err != nil {
 		return err
@@ -94,7 +103,12 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 			return err
 		}
 	}
-	runID, err := plane.Submit(ctx, asm, stacks, run.Submission{Command: c.command, Options: c.options, Parameters: c.parameters, PlanRun: p.runID, Caller: caller(env.getenv)})
+	sub := run.Submission{Command: c.command, Options: c.options, Parameters: c.parameters, PlanRun: p.runID, Caller: caller(env.getenv)}
+	if f.Yes && f.WaitForLock > 0 {
+		// The run that it waits for will change the record, and nobody has approved this very plan.
+		sub.PlanRun = ""
+	}
+	runID, err := plane.Submit(ctx, asm, stacks, sub)
 	if err != nil {
 		return err
 	}

@@ -266,3 +266,38 @@ func TestADeployIsCancelledFromAnotherProcess(t *testing.T) {
 		t.Errorf("the story of a run that has ended:\n%s", again.stderr.String())
 	}
 }
+
+func TestTwoDeploysWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	first := p.begin(slow("deploy")...)
+	first.until("created line/A")
+	second := p.begin(slow("deploy", "--wait-for-lock", "5m")...)
+	second.until("place 1 in the line")
+	third := p.begin(slow("destroy", "--wait-for-lock", "5m")...)
+	third.until("place 2 in the line")
+	fourth := p.begin(slow("deploy")...)
+	fourth.end(exitFailed)
+	if text := fourth.stderr.String(); !strings.Contains(text, "2 runs are waiting for its lock") || !strings.Contains(text, "--wait-for-lock 10m") {
+		t.Errorf("a deploy that does not wait is told:\n%s", text)
+	}
+	first.end(exitDone)
+	second.end(exitDone)
+	third.end(exitDone)
+	if text := second.stdout.String(); !strings.Contains(text, "no changes, 3 unchanged") {
+		t.Errorf("the second deploy:\n%s", text)
+	}
+	var runs []views.RunEntry
+	p.slipway(&runs, "runs", "list", "--stack", "line")
+	var order []string
+	for _, r := range runs {
+		order = append(order, string(r.Command)+" "+string(r.Result))
+	}
+	if len(order) != 4 || runs[2].StartedAt.Before(runs[3].FinishedAt) || runs[1].StartedAt.Before(runs[2].FinishedAt) {
+		t.Errorf("the runs: %v", order)
+	}
+	var live []views.SandboxEntry
+	if p.slipway(&live, "sandbox", "list"); len(live) > 0 {
+		t.Errorf("the destroy has left %+v", live)
+	}
+}

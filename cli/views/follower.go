@@ -243,7 +243,7 @@ func rank(e runlog.Event) int {
 	switch e.Type {
 	case runlog.RunStarted:
 		return 0
-	case runlog.Planned:
+	case runlog.WaitingForLock, runlog.Planned:
 		return 1
 	case runlog.WaveStarted:
 		return 2

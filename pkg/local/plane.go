@@ -110,7 +110,7 @@ func (p *Plane) open(ctx context.Context, opts Options) error {
 		return err
 	}
 	p.engine = &run.Engine{
-		Objects: store, Log: log, Clock: p.clock, Holder: p.holder.name, Logger: opts.Logger,
+		Objects: store, Log: log, Clock: p.clock, Outside: clock.Real{}, Holder: p.holder.name, Logger: opts.Logger,
 		States:     &state.Store{Objects: store, Clock: p.clock},
 		Providers:  providers(endpoint, p.clock, opts.WrapProvider),
 		Assets:     &asset.Publisher{Bucket: asset.LocalBucket{Dir: filepath.Join(opts.Dir, "assets")}, Missing: asset.SkipMissing},

@@ -136,6 +136,9 @@ func (e *Engine) unlock(ctx context.Context, h runlog.Header) error {
 	if h.Kind != runlog.KindStack || h.Command == runlog.CommandPlan {
 		return nil
 	}
+	if err := e.leaveLine(ctx, h); err != nil {
+		return err
+	}
 	lock, err := e.States.Attach(ctx, h.Stack.Name, h.Stack.Region, h.Owner)
 	if errors.Is(err, state.ErrLockLost) {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
-// Engine is everything the functions need. All members but Logger, Vault, Secrets and History must be set.
+// Engine is everything the functions need. All members but Outside, Logger, Vault, Secrets and History must be set.
 type Engine struct {
 	Objects   objectstore.Store
 	Log       runlog.Store
@@ -37,6 +37,8 @@ type Engine struct {
 	Macros Macros
 	// Executions tells which executions still run.
 	Executions Executions
+	// Outside, when set, tells and waits real time where Clock is scaled.
+	Outside clock.Clock
 	// Holder names this process in leases.
 	Holder string
 	Logger *slog.Logger

@@ -77,7 +77,7 @@ func nextStep(h runlog.Header) Step {
 
 // openStack opens a stack's own run.
 func (e *Engine) openStack(ctx context.Context, h runlog.Header, req Request) (Step, error) {
-	held, wait, err := e.lock(ctx, h)
+	held, wait, err := e.awaitLock(ctx, h, req)
 	switch {
 	case err != nil:
 		return Step{}, err
@@ -185,9 +185,9 @@ func firstFailure(diags diag.Diagnostics) *runlog.Failure {
 }
 
 // lock takes the stack's lock for this run. A lock that an earlier run of ours has left is taken over once
-// that run is settled; wait says for how many seconds that can't be. held is the diagnostic when somebody else is
-// at work.
-func (e *Engine) lock(ctx context.Context, h runlog.Header) (held *diag.Diagnostic, wait int, err error) {
+// that run is settled; wait says for how many seconds that can't be. held is the lock when somebody else is at
+// work.
+func (e *Engine) lock(ctx context.Context, h runlog.Header) (held *state.LockedError, wait int, err error) {
 	var locked *state.LockedError
 	for range 3 {
 		_, err := e.States.Acquire(ctx, h.Stack.Name, h.Stack.Region, h.Owner, string(h.Command))
@@ -212,11 +212,7 @@ func (e *Engine) lock(ctx context.Context, h runlog.Header) (held *diag.Diagnost
 			break
 		}
 	}
-	return &diag.Diagnostic{
-		Severity: diag.Error, Stack: h.Stack.Name,
-		Summary: "stack " + h.Stack.Name + " is locked", Detail: locked.Error(),
-		Next: "Run the command again when the other run is done.",
-	}, 0, nil
+	return locked, 0, nil
 }
 
 // settlePredecessor ends the run that holds a lock if its execution has died. It reports whether the lock may be

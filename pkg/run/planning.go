@@ -380,10 +380,13 @@ func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (pla
 			return planFile{}, nil, err
 		}
 		if was, ok := shown.Bindings[stackKey(s.StackRef)]; ok && was != p.binding {
+			next := "Run the command again and look at the new plan."
+			if req.Options.WaitForLock > 0 {
+				next += " With --yes a run that has waited for the lock plans anew, whatever the run before it has done."
+			}
 			return planFile{}, diag.Diagnostics{{
 				Severity: diag.Error, Stack: s.Name, Summary: "stack " + s.Name + " has changed since its plan was shown",
-				Detail: "another run has written its record, or the template or its parameters are others",
-				Next:   "Run the command again and look at the new plan.",
+				Detail: "another run has written its record, or the template or its parameters are others", Next: next,
 			}}, nil
 		}
 	}

@@ -95,6 +95,9 @@ type Options struct {
 	RevertFailed bool     `json:"revertFailed,omitempty"`
 	Force        bool     `json:"force,omitempty"`
 	Orphans      []string `json:"orphans,omitempty"`
+	// WaitForLock is for how many seconds a run waits for the lock of a stack that somebody else works on, in the
+	// order in which the runs have come. 0 refuses at once; more than MaxWaitForLock is MaxWaitForLock.
+	WaitForLock int `json:"waitForLock,omitempty"`
 	// Lenient is for a plan that is only looked at (diff): a damaged record is repaired, and what a deploy
 	// would refuse for the sake of data is a warning.
 	Lenient bool `json:"lenient,omitempty"`

@@ -125,7 +125,10 @@ func (e *Engine) closeUnbegun(ctx context.Context, h runlog.Header) error {
 			continue
 		}
 		child.Failure = &runlog.Failure{Summary: "the run was not begun", Detail: "its deployment ended before its turn came"}
-		if _, err := e.closeHeader(ctx, child, runlog.ResultFailed); err != nil {
+		if child, err = e.closeHeader(ctx, child, runlog.ResultFailed); err != nil {
+			return err
+		}
+		if err := e.leaveLine(ctx, child); err != nil {
 			return err
 		}
 	}

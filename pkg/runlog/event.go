@@ -15,22 +15,24 @@ type EventType string
 // The event types. A run's story is RUN_STARTED, PLANNED, then waves and operations, then exactly one
 // RUN_FINISHED.
 const (
-	RunStarted      EventType = "RUN_STARTED"
-	Planned         EventType = "PLANNED"
-	WaveStarted     EventType = "WAVE_STARTED"
-	OpStarted       EventType = "RESOURCE_STARTED"
-	OpProgress      EventType = "RESOURCE_PROGRESS" // still in flight; Message says at what
-	OpDone          EventType = "RESOURCE_SUCCEEDED"
-	OpFail          EventType = "RESOURCE_FAILED"
-	OpSkip          EventType = "RESOURCE_SKIPPED"
-	OpRetain        EventType = "RESOURCE_RETAINED"
-	OpRetry         EventType = "RESOURCE_RETRYING"
-	AssetStarted    EventType = "ASSET_STARTED"
-	AssetPublished  EventType = "ASSET_PUBLISHED"
-	AssetSkipped    EventType = "ASSET_SKIPPED" // not published, which is no failure; Message says why
-	AssetFailed     EventType = "ASSET_FAILED"
-	StackStarted    EventType = "STACK_STARTED" // ChildRun names the run to follow
-	StackFinished   EventType = "STACK_FINISHED"
+	RunStarted     EventType = "RUN_STARTED"
+	Planned        EventType = "PLANNED"
+	WaveStarted    EventType = "WAVE_STARTED"
+	OpStarted      EventType = "RESOURCE_STARTED"
+	OpProgress     EventType = "RESOURCE_PROGRESS" // still in flight; Message says at what
+	OpDone         EventType = "RESOURCE_SUCCEEDED"
+	OpFail         EventType = "RESOURCE_FAILED"
+	OpSkip         EventType = "RESOURCE_SKIPPED"
+	OpRetain       EventType = "RESOURCE_RETAINED"
+	OpRetry        EventType = "RESOURCE_RETRYING"
+	AssetStarted   EventType = "ASSET_STARTED"
+	AssetPublished EventType = "ASSET_PUBLISHED"
+	AssetSkipped   EventType = "ASSET_SKIPPED" // not published, which is no failure; Message says why
+	AssetFailed    EventType = "ASSET_FAILED"
+	StackStarted   EventType = "STACK_STARTED" // ChildRun names the run to follow
+	StackFinished  EventType = "STACK_FINISHED"
+	// WaitingForLock: somebody else works on the stack; Message says who, and at which place this run waits.
+	WaitingForLock  EventType = "WAITING_FOR_LOCK"
 	RollbackStarted EventType = "ROLLBACK_STARTED"
 	Warned          EventType = "WARNING"
 	RunFinished     EventType = "RUN_FINISHED"

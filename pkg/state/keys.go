@@ -59,6 +59,12 @@ func (s *Store) SidecarKey(stack, region string) string {
 	return base + stack + "/" + Region(region) + "/sidecar.json"
 }
 
+// QueuePrefix is below what the runs that wait for a stack's lock leave their tickets. It is Slipway's own, like the
+// sidecar.
+func (s *Store) QueuePrefix(stack, region string) string {
+	return strings.TrimSuffix(s.SidecarKey(stack, region), "sidecar.json") + "queue/"
+}
+
 func (s *Store) deploymentsKey(stack, region, file string) string {
 	return s.stackKey(stack, region, "deployments/"+file)
 }

@@ -47,6 +47,9 @@ func (e *LockedError) Error() string {
 		what, stamp(e.Holder.ExpiresAt), round(until.Sub(e.Now)), unlock)
 }
 
+// Who says who holds the lock, and for what.
+func (l StandingLock) Who() string { return holder(l) }
+
 func holder(l StandingLock) string {
 	if l.Unreadable {
 		return "an unreadable lock file"
