@@ -9,8 +9,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -X main.release=$(VERSION)
 DEMO_DIR := .cache/demo
 FUZZTIME ?= 60s
+KILLS ?= 50
 
-.PHONY: help build demo test lint fmt bench lambdas test-emulators test-diff-oracle fuzz schema synth clean
+.PHONY: help build demo test lint fmt bench lambdas test-kill mutants test-emulators test-diff-oracle fuzz schema synth clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -26,6 +27,9 @@ demo: build ## deploy, change and destroy the guestbook example against the simu
 
 test: ## run every test
 	$(GO) test -timeout 20m ./...
+
+test-kill: ## kill 50 deploys at random moments and deploy again; KILLS=N, SEED=S repeats one
+	SLIPWAY_KILLS=$(KILLS) SLIPWAY_KILL_SEED=$(SEED) $(GO) test -count=1 -timeout 30m -v -run KilledAtAnyMoment ./pkg/local
 
 lint: $(TOOLS)/golangci-lint ## vet, static analysis, package rules, state machine definitions
 	$(GO) vet ./...

@@ -109,7 +109,7 @@ func (m *memLog) ListRuns(_ context.Context, f runlog.Filter) ([]runlog.Header, 
 	matches := func(want, is string) bool { return want == "" || want == is }
 	for id := range m.headers {
 		h, _ := m.header(id)
-		if matches(f.Root, h.Root) && matches(f.Stack.Account, h.Stack.Account) && matches(f.Stack.Region, h.Stack.Region) && matches(f.Stack.Name, h.Stack.Name) {
+		if matches(f.Root, h.Root) && matches(f.Stack.Account, h.Stack.Account) && matches(f.Stack.Region, h.Stack.Region) && matches(f.Stack.Name, h.Stack.Name) && (!f.Open || h.Status != runlog.StatusClosed) {
 			out = append(out, h)
 		}
 	}
