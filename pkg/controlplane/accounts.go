@@ -8,10 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	cc "github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/provider/custom"
 	"github.com/slipway-cdk/slipway/pkg/secret"
 )
 
@@ -54,6 +57,15 @@ func (a *accounts) cloudControl(account, region string) cloudcontrol.API {
 		a.clients[at] = client
 	}
 	return client
+}
+
+// functions and topics are how custom.Provider reaches handlers.
+func (a *accounts) functions(account, region string) custom.Functions {
+	return lambda.NewFromConfig(a.config(account, region))
+}
+
+func (a *accounts) topics(account, region string) custom.Topics {
+	return sns.NewFromConfig(a.config(account, region))
 }
 
 func (a *accounts) ec2(account, region string) *ec2.Client {

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/provider/custom"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/pace"
 	"github.com/slipway-cdk/slipway/pkg/provider/services"
@@ -38,8 +39,9 @@ type Plane struct {
 // function's own region and credentials.
 func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 	clk := clock.Real{}
+	bucket := s3.NewClient(cfg, env.StateBucketRegion)
 	objects := &s3.Store{
-		Client: s3.NewClient(cfg, env.StateBucketRegion), Bucket: env.StateBucket, Owner: env.Account(), Clock: clk,
+		Client: bucket, Bucket: env.StateBucket, Owner: env.Account(), Clock: clk,
 	}
 	log := &dynamo.Store{Client: dynamodb.NewFromConfig(cfg), Table: env.TableName, Objects: objects, Clock: clk}
 	aws := &accounts{base: cfg, own: env.Account()}
@@ -52,7 +54,7 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 		Engine: &run.Engine{
 			Objects: objects, Log: log, Clock: clk, Holder: holder(env), Logger: logger,
 			States:     &state.Store{Objects: objects, Clock: clk},
-			Providers:  providers(aws, clk),
+			Providers:  providers(aws, clk, &custom.Bucket{Client: bucket, Name: env.StateBucket, Owner: env.Account()}),
 			Assets:     &asset.Publisher{Bucket: &assetBuckets{aws: aws}},
 			Facts:      facts{aws: aws},
 			Vault:      vault,
@@ -64,13 +66,14 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 
 // providers are the direct ones, and Cloud Control for every other type that it can provision. There is no fallback: a
 // type that neither can provision is refused before anything is touched.
-func providers(aws *accounts, clk clock.Clock) *provider.Registry {
+func providers(aws *accounts, clk clock.Clock, responses custom.Responses) *provider.Registry {
 	buckets := &pace.Buckets{Clock: clk}
 	own := services.Providers(direct.Env{Config: aws.config, Clock: clk})
 	for typeName, p := range own {
 		own[typeName] = buckets.Wrap(p)
 	}
 	return &provider.Registry{
+		Custom:       &custom.Provider{Functions: aws.functions, Topics: aws.topics, Responses: responses, Clock: clk},
 		Direct:       own,
 		Unhandled:    services.Unhandled(),
 		CloudControl: buckets.Wrap(provider.Named{Provider: &cloudcontrol.Provider{Client: aws.cloudControl, Clock: clk}}),
