@@ -238,7 +238,9 @@ func (p planPrinter) change(c diff.Change, nameWidth int, actions map[string]dif
 	mark, word := p.symbol(action)
 	notes := ""
 	note := func(s string) { notes += "  " + p.dim("("+s+")") }
-	if c.RecordOnly {
+	if c.Adopted {
+		note("adopted: a rollback has left it in AWS")
+	} else if c.RecordOnly {
 		note("policies or dependencies only, no call to AWS")
 	}
 	if c.Speculative {

@@ -32,6 +32,8 @@ type Change struct {
 	Speculative bool `json:"speculative,omitempty"`
 	// Retain: the resource leaves the record and stays in AWS (DeletionPolicy, UpdateReplacePolicy).
 	Retain bool `json:"retain,omitempty"`
+	// Adopted: the resource is in AWS since a rollback has left it there, and is taken back into the record.
+	Adopted bool `json:"adopted,omitempty"`
 	// Stateful: replacing or deleting the deployed resource loses data.
 	Stateful bool `json:"stateful,omitempty"`
 	// DeleteFirst: a replacement whose two halves can't coexist: the old one goes before the new one comes.

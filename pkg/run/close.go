@@ -485,9 +485,28 @@ func (e *Engine) finishDestroy(ctx context.Context, h *runlog.Header, req Reques
 	if len(l.record.Resources) > 0 || len(l.cleanup) > 0 {
 		return nil
 	}
-	if err := e.forget(ctx, h, l); err != nil {
+	if err := e.emptied(ctx, h, l); err != nil {
 		return err
 	}
 	e.withdrawExports(ctx, h, req)
 	return nil
+}
+
+// emptied leaves of a stack that has no resources any more what still has to be known: its orphans. Without any, nothing.
+func (e *Engine) emptied(ctx context.Context, h *runlog.Header, l *ledger) error {
+	if empty(l) {
+		return e.forget(ctx, h, l)
+	}
+	if len(l.record.Outputs) > 0 || len(l.record.Imports) > 0 || len(l.record.OutputReads) > 0 {
+		l.record.Outputs, l.record.Imports, l.record.OutputReads, l.changed = map[string]any{}, nil, nil, true
+	}
+	gen := state.Generation{}
+	if l.generation != nil {
+		gen = *l.generation
+	}
+	if err := e.saveLedger(ctx, l, h.RunID, gen); err != nil {
+		return err
+	}
+	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag
+	return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, "")
 }

@@ -38,6 +38,8 @@ type planFile struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// StackTags are the stack's tags, which its resources get as well.
 	StackTags map[string]string `json:"stackTags,omitempty"`
+	// Orphans is what becomes of resources that a rollback has left standing.
+	Orphans []orphanFate `json:"orphans,omitempty"`
 	// Replay is, in the run of a rollback, how the journal is replayed.
 	Replay *plan.Replay `json:"replay,omitempty"`
 	// Warnings are what planning had to say.
@@ -110,8 +112,8 @@ func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, com
 	p.file = planFile{Version: planVersion, Initial: l.stands == nil}
 	switch command {
 	case runlog.CommandDestroy:
-		p.destroy(l, req.Options.DeleteRetained)
-		return p, warnings, nil
+		diags := p.destroy(l, req.Options.DeleteRetained)
+		return p, append(warnings, diags.InStack(s.Name)...), nil
 	case runlog.CommandRollback:
 		diags, err := e.planReplay(ctx, req, s, l, p)
 		if err != nil {
@@ -182,22 +184,40 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 		t = expanded
 	}
 	deps := template.Dependencies(t, f.Conditions, dependencyOptions(req.Options)...)
-	in := diff.Input{
-		Record: l.stands, Template: t, Conditions: f.Conditions, Dependencies: deps, Scope: f.scope(t),
-		StackTags: s.Tags, DeleteFirst: req.Options.Replace,
-	}
-	if diags = append(diags, diff.Check(in)...); diags.HasErrors() {
-		return diags, nil
-	}
-	v := &veil{e: e, s: s, t: t, f: f, masked: l.masked}
-	if in.Template, more, err = v.compared(ctx, l.stands); err != nil {
+	orphans, err := e.adoptable(ctx, s, t, f.Conditions, l)
+	if err != nil {
 		return nil, err
 	}
-	diags, in.ChangedParameters = append(diags, more...), v.changed()
-	result, more := diff.Compute(in)
-	if diags = append(diags, more...); diags.HasErrors() {
-		return diags, nil
+	v := &veil{e: e, s: s, t: t, f: f, masked: l.masked}
+	var in diff.Input
+	var result diff.Result
+	recorded := l.stands
+	for {
+		l.stands = orphans.into(recorded)
+		in = diff.Input{
+			Record: l.stands, Template: t, Conditions: f.Conditions, Dependencies: deps, Scope: f.scope(t),
+			StackTags: s.Tags, DeleteFirst: req.Options.Replace,
+		}
+		checked := diff.Check(in)
+		if checked.HasErrors() {
+			return append(diags, checked...), nil
+		}
+		if in.Template, more, err = v.compared(ctx, l.stands); err != nil {
+			return nil, err
+		}
+		in.ChangedParameters = v.changed()
+		checked = append(checked, more...)
+		result, more = diff.Compute(in)
+		if recorded != nil && orphans.release(result.Changes, recorded.Orphans) {
+			continue
+		}
+		if diags = append(append(diags, checked...), more...); diags.HasErrors() {
+			return diags, nil
+		}
+		break
 	}
+	diags, p.file.Orphans = append(diags, orphans.diags...), orphans.fates
+	orphans.show(&result, t)
 	if e.Providers != nil {
 		diags = append(diags, e.routes(result.Changes, t, l.stands)...)
 	}
@@ -342,8 +362,13 @@ func deployed(rec *state.Record) map[string]template.Deployed {
 
 // destroy plans the deletion of everything that the record holds. What is retained leaves the record and
 // stays, unless it is to be deleted as well.
-func (p *stackPlan) destroy(l *ledger, deleteRetained bool) {
-	p.file.Plan = plan.BuildDestroy(l.stands, template.DeleteEdges(deployed(l.stands)), leftovers(l)...)
+func (p *stackPlan) destroy(l *ledger, deleteRetained bool) diag.Diagnostics {
+	fates, orphans, diags := destroyOrphans(l, deleteRetained)
+	p.file.Orphans = fates
+	for _, o := range orphans {
+		p.view.Changes = append(p.view.Changes, diff.Change{LogicalID: o.LogicalID, Type: o.Type, Action: diff.ActionDelete, DeletionPolicy: o.Policy})
+	}
+	p.file.Plan = plan.BuildDestroy(l.stands, template.DeleteEdges(deployed(l.stands)), append(leftovers(l), orphans...)...)
 	for i := range p.file.Plan.Operations {
 		op := &p.file.Plan.Operations[i]
 		if op.Action == plan.ActionForget && deleteRetained {
@@ -356,6 +381,7 @@ func (p *stackPlan) destroy(l *ledger, deleteRetained bool) {
 			})
 		}
 	}
+	return diags
 }
 
 // planRun plans a stack's own run, under its lock, and checks that it still is what was shown.

@@ -49,6 +49,9 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 	if s.ledger, err = e.loadLedger(ctx, t.h.Stack); err != nil {
 		return Step{}, err
 	}
+	if t.n == 1 {
+		s.ledger.settleOrphans(t.file.Orphans)
+	}
 	s.foreign = s.ledger.stateETag != t.h.StateETag
 	if t.file.TemplateKey != "" {
 		if s.tmpl, err = e.template(ctx, t.file.TemplateKey); err != nil {

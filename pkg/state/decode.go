@@ -347,7 +347,7 @@ func (d *decoder) orphans(m map[string]any) []Orphan {
 		return nil
 	}
 	var out []Orphan
-	first := map[string]int{}
+	first := map[string]Orphan{}
 	for i, item := range items {
 		path := fmt.Sprintf("orphans.%d", i)
 		m, ok := item.(map[string]any)
@@ -367,10 +367,12 @@ func (d *decoder) orphans(m map[string]any) []Orphan {
 		}
 		o.Extra = d.extra(m, orphanJSON{}, o.LogicalID, path)
 		if j, twice := first[o.LogicalID]; twice {
-			d.report(o.LogicalID, path, fmt.Sprintf("orphans.%d has the same logicalId: only one of the two could be adopted", j))
+			d.report(o.LogicalID, path, fmt.Sprintf(
+				"%s and %s have the same logicalId, and only one of the two could be adopted: delete the record of the other one",
+				Printable(j.Resource.PhysicalID), Printable(o.Resource.PhysicalID)))
 			continue
 		}
-		first[o.LogicalID] = i
+		first[o.LogicalID] = o
 		out = append(out, o)
 	}
 	return out
