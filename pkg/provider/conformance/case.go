@@ -35,6 +35,8 @@ type Case struct {
 	Change map[string]any `json:"change"`
 	// Together lists properties that are only changed with all others: alone the service refuses them.
 	Together []string `json:"together"`
+	// Faults is the property that is changed while calls fail; the first of Change when empty.
+	Faults string `json:"faults"`
 	// Removed holds what every optional property is read as after it has been removed from the template; null: it is not
 	// read any more.
 	Removed map[string]any `json:"removed"`
@@ -70,7 +72,7 @@ type Calls struct {
 type Difference struct {
 	Emulator string `json:"emulator"`
 	Check    string `json:"check"`
-	// Properties are those that it is about: the check has to fail with them and runs once more without. None: the check as a whole.
+	// Properties are those, or attributes, that it is about: the check has to fail with them and runs once more without. None: the check as a whole.
 	Properties []string `json:"properties"`
 	Because    string   `json:"because"`
 }
@@ -83,6 +85,7 @@ func (c Case) less(names []string) Case {
 			delete(*part, name)
 		}
 	}
+	c.Attributes = slices.DeleteFunc(slices.Clone(c.Attributes), func(a string) bool { return slices.Contains(names, a) })
 	return c
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -267,6 +269,9 @@ func (l *life) eachCall(f fault) error {
 		}
 		if err == nil && len(l.c.Change) > 0 {
 			names := slices.DeleteFunc(slices.Sorted(maps.Keys(l.c.Change)), func(n string) bool { return slices.Contains(l.c.Together, n) })
+			if l.c.Faults != "" {
+				names = []string{l.c.Faults}
+			}
 			if len(names) > 0 {
 				to := with(l.c.Properties, names[0], l.c.Change[names[0]])
 				err = during(func() error { _, err := l.settle(l.provider().Update, l.change(r, to)); return err })
@@ -439,4 +444,10 @@ func unimplemented(err error) bool {
 	}
 	said := strings.ToLower(err.Error())
 	return strings.Contains(said, "not been implemented") || strings.Contains(said, "not implemented") || strings.Contains(said, "not yet implemented")
+}
+
+// connectionBroken: there is no answer because the connection ended, which an emulator may do to anybody.
+func connectionBroken(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

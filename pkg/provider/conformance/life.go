@@ -25,8 +25,11 @@ type lab struct {
 	region  string
 	// breathe lets the emulator get on while an operation waits.
 	breathe func(time.Duration)
+	// plain makes what cases need of types without a direct provider, by plain calls.
+	plain map[string]func(properties map[string]any) (id string, remove func() error, err error)
 	// seed makes the tokens of this run differ from those of any other.
 	seed   string
+	broken bool // the emulator has broken a connection off
 	tokens int
 }
 
@@ -43,6 +46,7 @@ type made struct {
 	id         string
 	attributes map[string]any
 	properties map[string]any
+	remove     func() error // of what is made by plain calls
 }
 
 func (l *lab) token() string {
@@ -110,7 +114,7 @@ func (l *life) make(req provider.Request) (made, error) {
 	if err != nil {
 		return made{}, fmt.Errorf("creating %s: %w", req.Type, err)
 	}
-	return made{p.PhysicalID, p.Attributes, req.Properties}, nil
+	return made{id: p.PhysicalID, attributes: p.Attributes, properties: req.Properties}, nil
 }
 
 // update changes a resource and checks what it reads as, then sends the same update again.
@@ -128,7 +132,7 @@ func (l *life) update(r made, to map[string]any) (made, error) {
 			return r, fmt.Errorf("updating%s: %w", when, err)
 		}
 	}
-	return made{r.id, r.attributes, to}, nil
+	return made{id: r.id, attributes: r.attributes, properties: to}, nil
 }
 
 // remove deletes a resource and checks that it is gone.
@@ -209,7 +213,15 @@ func (l *life) prepare() error {
 			properties = map[string]any{}
 		}
 		if l.open()[n.Type] == nil {
-			return fmt.Errorf("%s, which %s needs, has no direct provider", n.Type, l.c.Name)
+			if l.plain == nil || l.plain[n.Type] == nil {
+				return fmt.Errorf("%s, which %s needs, has no direct provider", n.Type, l.c.Name)
+			}
+			id, remove, err := l.plain[n.Type](properties)
+			if err != nil {
+				return fmt.Errorf("making what it needs: %w", err)
+			}
+			l.needs[n.ID], l.order = made{id: id, remove: remove}, append(l.order, n)
+			continue
 		}
 		r, err := l.make(l.request(n.Type, n.ID, properties))
 		if err != nil {
@@ -234,6 +246,12 @@ func (l *life) clear() error {
 	var first error
 	for i := len(l.order) - 1; i >= 0; i-- {
 		n := l.order[i]
+		if remove := l.needs[n.ID].remove; remove != nil {
+			if err := remove(); err != nil && first == nil {
+				first = fmt.Errorf("deleting what it needed: %w", err)
+			}
+			continue
+		}
 		if _, err := l.settle(l.open()[n.Type].Delete, l.removal(n.Type, l.needs[n.ID])); err != nil && first == nil {
 			first = fmt.Errorf("deleting what it needed: %w", err)
 		}

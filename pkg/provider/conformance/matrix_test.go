@@ -108,3 +108,24 @@ Cloud Control's. This file is generated: ` + "`go test ./pkg/provider/conformanc
 	}
 	return b.String()
 }
+
+// TestEveryCaseHasRunOnBothEmulators: an empty cell would say nothing, and a failure must not be recorded as a result.
+func TestEveryCaseHasRunOnBothEmulators(t *testing.T) {
+	cases, err := Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		r, err := readResults("results", c.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, emulator := range tried {
+			for _, k := range checks {
+				if got := r[emulator][k.name]; got == "" || got == "fails" {
+					t.Errorf("%s, %s: %q is recorded as %q", c.Name, emulator, k.name, got)
+				}
+			}
+		}
+	}
+}

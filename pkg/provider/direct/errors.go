@@ -159,7 +159,7 @@ func (e Errors) wrap(err error) *provider.Error {
 	case strings.HasSuffix(failure.Code, ".NotFound"): // all of EC2's
 		failure.Kind = provider.KindNotFound
 	}
-	return failure
+	return provider.Refined(failure)
 }
 
 // retryAfter is the service's hint in seconds, 0 when there is none.
@@ -178,6 +178,14 @@ func NotFound(what, id string) error {
 // Invalid is the error of properties that can't be sent. It must not repeat a value.
 func Invalid(message string) error {
 	return &provider.Error{Kind: provider.KindInvalid, Code: "InvalidProperties", Message: message}
+}
+
+// Unless is err, or nil when it is of a kind: what is to be removed may be gone.
+func (e Errors) Unless(err error, kind provider.Kind) error {
+	if e.IsKind(err, kind) {
+		return nil
+	}
+	return err
 }
 
 // IsKind reports whether a call failed with a kind, by the codes that all services share and those given.

@@ -329,7 +329,11 @@ func (m *machine[C]) stumble(ctx context.Context, pos *position, failure *provid
 			pos.Doubts++
 			return wait, nil
 		case failure.Kind == provider.KindUnavailable:
-			return 0, failure
+			undecided := *failure
+			undecided.Undecided = true
+			return 0, &undecided
+		case failure.Kind == provider.KindPropagation:
+			return 0, failure // nothing is made yet: the engine knows how long this is worth
 		}
 	case phasePrepare, phaseDelete, phaseGone:
 		if failure.Kind == provider.KindNotFound {

@@ -51,6 +51,9 @@ func decodeHook(from, to reflect.Type, v any) (any, error) {
 		}
 		return time.Parse(time.RFC3339, text)
 	}
+	if to.Kind() == reflect.String && (from.Kind() == reflect.Map || from.Kind() == reflect.Slice) {
+		return Document(v)
+	}
 	if from.Kind() == reflect.Bool && to.Kind() == reflect.String {
 		return Text(v), nil
 	}

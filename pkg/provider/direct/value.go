@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -94,4 +95,28 @@ func parsed(v any) any {
 		return v
 	}
 	return out
+}
+
+// Without is the texts of a list that another one does not have.
+func Without(list, other []string) []string {
+	var out []string
+	for _, e := range list {
+		if !slices.Contains(other, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Partition is the partition of a region, as ARNs name it.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
+func Partition(region string) string {
+	for prefix, partition := range map[string]string{
+		"cn-": "aws-cn", "us-gov-": "aws-us-gov", "us-isob-": "aws-iso-b", "us-isof-": "aws-iso-f", "us-iso-": "aws-iso", "eu-isoe-": "aws-iso-e", "eusc-": "aws-eusc",
+	} {
+		if strings.HasPrefix(region, prefix) {
+			return partition
+		}
+	}
+	return "aws"
 }

@@ -14,6 +14,9 @@ type Recorder struct {
 	// or, when sent is true, after the service has done what it was asked to.
 	Lose func(n int, operation string) (answer error, sent bool)
 
+	// Heard, when there is one, is told of each call that has ended.
+	Heard func(WireCall)
+
 	mu    sync.Mutex
 	calls []WireCall
 }
@@ -62,15 +65,22 @@ func (r *Recorder) handle(ctx context.Context, in middleware.FinalizeInput, next
 	var meta middleware.Metadata
 	var err error
 	if sent = sent || answer == nil; sent {
+		if answer != nil {
+			ctx = context.WithoutCancel(ctx) // the caller is gone, the call is not
+		}
 		out, meta, err = next.HandleFinalize(ctx, in)
 	}
 	said := err
 	if answer != nil {
 		out, err = middleware.FinalizeOutput{}, answer
 	}
+	call := WireCall{Operation: operation, Sent: sent, Err: err, Answer: said}
+	if r.Heard != nil {
+		r.Heard(call)
+	}
 	r.mu.Lock()
 	if n <= len(r.calls) {
-		r.calls[n-1] = WireCall{Operation: operation, Sent: sent, Err: err, Answer: said}
+		r.calls[n-1] = call
 	}
 	r.mu.Unlock()
 	return out, meta, err

@@ -7,12 +7,16 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
+	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
+	"github.com/slipway-cdk/slipway/pkg/provider/iam"
 	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
 )
 
 // All returns every service.
 func All() []direct.Set {
 	return []direct.Set{
+		ec2.Service(),
+		iam.Service(),
 		sqs.Service(),
 	}
 }
