@@ -3,6 +3,7 @@ SHELL := /bin/sh
 GO ?= go
 BIN := bin/slipway
 GOLANGCI_VERSION := v2.15.0
+GREMLINS_VERSION := v0.6.0
 ASL_VALIDATOR_VERSION := 4.0.0
 TOOLS := $(CURDIR)/.cache/tools
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -30,6 +31,13 @@ test: ## run every test
 
 test-kill: ## kill 50 deploys at random moments and deploy again; KILLS=N, SEED=S repeats one
 	SLIPWAY_KILLS=$(KILLS) SLIPWAY_KILL_SEED=$(SEED) $(GO) test -count=1 -timeout 30m -v -run KilledAtAnyMoment ./pkg/local
+
+mutants: $(TOOLS)/gremlins ## plant faults in pkg/state and pkg/run; at least 80 % must be noticed; MUTANTS=packages
+	sh .ci/mutants $(MUTANTS)
+
+$(TOOLS)/gremlins:
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
 
 lint: $(TOOLS)/golangci-lint ## vet, static analysis, package rules, state machine definitions
 	$(GO) vet ./...

@@ -136,7 +136,9 @@ func (c *cloud) once(verb string, req provider.Request, do func(s script) outcom
 	if !known {
 		o = do(s)
 		o.readyAt = c.clk.Now().Add(s.takes)
-		c.done[key] = o
+		if o.err == nil || !o.err.Undecided { // what was not taken is not remembered
+			c.done[key] = o
+		}
 	}
 	return c.answer(verb, req, o, s)
 }

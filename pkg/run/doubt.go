@@ -17,12 +17,19 @@ const maxDoubts = 20
 // the same token is made again, or the same handle is polled, and finds out.
 func (e *Engine) doubt(op runlog.Op, cause error) runlog.Op {
 	op.Doubts++
-	pause := min(time.Second<<min(op.Doubts-1, 5), 30*time.Second)
+	pause := doubling(time.Second, 30*time.Second)
 	var perr *provider.Error
 	if errors.As(cause, &perr) {
-		pause = max(pause, perr.RetryAfter)
+		op.Doubt = perr.Kind
 	}
-	op.NotBefore = e.Clock.Now().Add(e.wall(pause))
+	if op.Doubt == provider.KindThrottled {
+		pause = jittered(time.Second, 30*time.Second)
+	}
+	wait := pause(op, op.Doubts)
+	if perr != nil {
+		wait = max(wait, min(perr.RetryAfter, maxHint))
+	}
+	op.NotBefore = e.Clock.Now().Add(e.wall(wait))
 	return op
 }
 

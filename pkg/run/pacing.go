@@ -15,7 +15,10 @@ import (
 func (s *stackTurn) pace(wave plan.Wave) plan.Wave {
 	paced, left := wave.Paced(s.learn(),
 		func(id string) string { return pace.Service(s.byID[id].Type) },
-		func(id string) bool { op, known := s.ops[id]; return !known || retryDue(op) },
+		func(id string) bool {
+			op, known := s.ops[id]
+			return !known || retryDue(op) || op.Status == runlog.OpIntent && op.Doubts > 0
+		},
 		s.now())
 	s.rec.Paces = left
 	return paced
@@ -30,11 +33,15 @@ func (s *stackTurn) learn() map[string]plan.Pace {
 	}
 	began := s.now()
 	for id, op := range s.ops {
-		if op.Kind != string(plan.KindResource) || !op.Status.Ended() || folded[foldKey(op)] {
+		// What the last wave has ended, or left because its service was too busy.
+		busy := op.Doubts > 0 && op.Doubt == provider.KindThrottled && op.Wave == s.n-1
+		if op.Kind != string(plan.KindResource) || !busy && (!op.Status.Ended() || folded[foldKey(op)]) {
 			continue
 		}
 		service := pace.Service(s.byID[id].Type)
 		switch {
+		case busy:
+			throttled[service]++
 		case op.Status == runlog.OpSucceeded:
 			taken[service]++
 		case op.Error != nil && op.Error.Kind == provider.KindThrottled:

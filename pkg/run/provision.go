@@ -275,7 +275,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 			}
 			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, recorded: input.recordable(), until: until, newAccess: input.NewAccess}, err)
 		}
-		op.Doubts = 0
+		op.Doubts, op.Doubt = 0, ""
 		if progress.Done && deleting && progress.Skipped == "" {
 			// The old half is gone: that is recorded before the new one is begun.
 			deleting, op.Stage, op.Status, op.Handle = false, stageDeleted, runlog.OpIntent, nil

@@ -189,6 +189,8 @@ type Op struct {
 	PhysicalID string `json:"physicalId,omitempty"`
 	// Doubts counts the calls in a row after which it was not known what the step had come to.
 	Doubts int `json:"doubts,omitempty"`
+	// Doubt is the kind of the last of them.
+	Doubt provider.Kind `json:"doubt,omitempty"`
 	// Stage is how far an operation of several calls has come; "" before the first has ended.
 	Stage  string           `json:"stage,omitempty"`
 	Handle *provider.Handle `json:"handle,omitempty"`

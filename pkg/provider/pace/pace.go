@@ -32,8 +32,8 @@ const (
 	MaxWait = 10 * time.Second
 )
 
-// CodeHeldBack is the code of a KindThrottled failure that the service has not seen: the call's turn is further
-// away than MaxWait. RetryAfter says when it comes.
+// CodeHeldBack is the code of an undecided KindThrottled failure that the service has not seen: the call's turn is
+// further away than MaxWait. RetryAfter says when it comes.
 const CodeHeldBack = "HeldBack"
 
 // Buckets are the token buckets of one process. The zero value with a Clock is ready to use, and safe for concurrent
@@ -101,7 +101,7 @@ func (b *Buckets) wait(ctx context.Context, l lane) error {
 		return nil
 	case delay > MaxWait:
 		return &provider.Error{
-			Kind: provider.KindThrottled, Code: CodeHeldBack, RetryAfter: delay,
+			Kind: provider.KindThrottled, Code: CodeHeldBack, RetryAfter: delay, Undecided: true,
 			Message: fmt.Sprintf("%s has asked to slow down, and other calls to it come first", l.service),
 		}
 	}

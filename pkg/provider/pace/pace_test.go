@@ -120,7 +120,7 @@ func TestACallWhoseTurnIsFarAwayIsNotMade(t *testing.T) {
 	}
 	err := create(t, p)
 	var failure *provider.Error
-	if !errors.As(err, &failure) || failure.Kind != provider.KindThrottled || failure.Code != CodeHeldBack || failure.RetryAfter <= MaxWait || s.calls != 0 {
+	if !errors.As(err, &failure) || failure.Kind != provider.KindThrottled || failure.Code != CodeHeldBack || !failure.Undecided || failure.RetryAfter <= MaxWait || s.calls != 0 {
 		t.Fatalf("%+v after %d calls", err, s.calls)
 	}
 	var again *provider.Error
