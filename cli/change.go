@@ -29,6 +29,7 @@ type changeFlags struct {
 	DryRun      bool
 	Concurrency int
 	WaitForLock time.Duration
+	Detach      bool
 	JSON        bool
 	JSONInto    string
 }
@@ -41,6 +42,7 @@ func (f *changeFlags) register(cmd *cobra.Command, verb string) {
 	})
 	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
 		fs.DurationVar(&f.WaitForLock, "wait-for-lock", 0, "wait for up to `TIME` (10m) while somebody else works on a stack, in the order of arrival")
+		fs.BoolVar(&f.Detach, "detach", false, "return when the run is started; slipway runs watch follows it")
 	})
 	jsonFlag(cmd, &f.JSON, "print one JSON document when the "+verb+" has ended")
 	grouped(cmd.Flags(), groupOutput, func(fs *pflag.FlagSet) {
@@ -75,6 +77,9 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 	if f.WaitForLock < 0 || f.WaitForLock > run.MaxWaitForLock*time.Second {
 		return usage("--wait-for-lock must be between 0 and 2h", "")
 	}
+	if f.Detach && f.JSONInto != "" {
+		return usage("--json-into needs the command to stay until the run has ended", "Leave out --detach.")
+	}
 	c.options.WaitForLock = int((f.WaitForLock + time.Second - 1) / time.Second)
 	events, err := openEvents(f.JSONInto)
 	if err != nil {
@@ -103,7 +108,7 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 			return err
 		}
 	}
-	sub := run.Submission{Command: c.command, Options: c.options, Parameters: c.parameters, PlanRun: p.runID, Caller: caller(env.getenv)}
+	sub := run.Submission{Command: c.command, Options: c.options, Parameters: c.parameters, PlanRun: p.runID, Detach: f.Detach, Caller: caller(env.getenv)}
 	if f.Yes && f.WaitForLock > 0 {
 		// The run that it waits for will change the record, and nobody has approved this very plan.
 		sub.PlanRun = ""
@@ -111,6 +116,13 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 	runID, err := plane.Submit(ctx, asm, stacks, sub)
 	if err != nil {
 		return err
+	}
+	if f.Detach {
+		var names []string
+		for _, s := range stacks {
+			names = append(names, s.Name)
+		}
+		return env.detached(runID, c, f, names)
 	}
 	return env.follow(ctx, plane, stacks, runID, p, f, c, events)
 }

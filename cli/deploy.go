@@ -39,6 +39,9 @@ deployed with it. An app with a single stack needs no name.`,
   # With values for the parameters of its template
   slipway deploy Prod/Web --parameters Size=3 --parameters-file secrets.json --local
 
+  # Wait for another deploy of the stack, and don't stay until this one has ended
+  slipway deploy Prod/Web --wait-for-lock 10m --detach --yes --local
+
   # Only look
   slipway deploy Prod/Web --dry-run --local`,
 		Annotations:       map[string]string{jsonShape: jsonResult},

@@ -12,7 +12,7 @@ func openPlane(ctx context.Context, g globalFlags) (Plane, error) {
 	if !g.Local {
 		return nil, noControlPlane()
 	}
-	p, err := local.Open(ctx, local.Options{Dir: g.LocalDir, Region: g.Region, Speed: g.SandboxSpeed})
+	p, err := local.Open(ctx, local.Options{Dir: g.LocalDir, Region: g.Region, Speed: g.SandboxSpeed, Carrier: carrier(g)})
 	if err != nil {
 		return nil, err
 	}

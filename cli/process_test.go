@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -300,4 +301,63 @@ func TestTwoDeploysWaitForTheirTurn(t *testing.T) {
 	if p.slipway(&live, "sandbox", "list"); len(live) > 0 {
 		t.Errorf("the destroy has left %+v", live)
 	}
+}
+
+// detach begins a deploy in a process of its own, and returns its run.
+func (p project) detach(more ...string) string {
+	p.Helper()
+	var doc views.StartedDocument
+	p.slipway(&doc, slow("deploy", append(more, "--detach")...)...)
+	if doc.Result != "STARTED" || len(doc.Runs) != 1 {
+		p.Fatalf("%+v", doc)
+	}
+	return doc.Runs[0].RunID
+}
+
+func TestADetachedDeployGoesOnByItself(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	id := p.detach()
+	watching := p.begin("runs", "watch", id, "--json")
+	watching.until("created line/A")
+	// To stop watching is not to cancel.
+	watching.interrupt()
+	watching.end(exitInterrupted)
+	again := p.begin("runs", "watch", id)
+	again.end(exitDone)
+	if text := again.stdout.String(); !strings.Contains(text, "SUCCEEDED") || !strings.Contains(text, "3 created") {
+		t.Errorf("it ended as:\n%s", text)
+	}
+	if next := p.converges(); next.Runs[0].Counts.Unchanged != 3 {
+		t.Errorf("the next deploy: %+v", next.Runs[0].Counts)
+	}
+	log, err := os.ReadFile(filepath.Join(p.dir, ".slipway", "logs", id+".log"))
+	if err != nil || !strings.Contains(string(log), "created line/C") {
+		t.Errorf("the log of its process: %v\n%s", err, log)
+	}
+}
+
+func TestADetachedDeployWhoseProcessDiesIsSettled(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.detach()
+	held, err := filepath.Glob(filepath.Join(p.dir, ".slipway", "processes", "*.lock"))
+	if err != nil || len(held) != 1 {
+		t.Fatalf("the processes that hold something: %v, %v", held, err)
+	}
+	text, _, _ := strings.Cut(filepath.Base(held[0]), "-")
+	pid, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching := p.begin("runs", "watch", "line")
+	watching.until("created line/A")
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	watching.end(exitFailed)
+	if text := watching.stderr.String(); !strings.Contains(text, "the run was interrupted") {
+		t.Errorf("who watches is told:\n%s", text)
+	}
+	p.converges()
 }

@@ -26,7 +26,7 @@ what it does to each of its stacks.`,
   slipway runs watch guestbook-web --local`,
 	}
 	subcommandsOnly(cmd)
-	cmd.AddCommand(newRunsList(env, global), newRunsShow(env, global), newRunsWatch(env, global), newCancel(env, global, "runs cancel"))
+	cmd.AddCommand(newRunsList(env, global), newRunsShow(env, global), newRunsWatch(env, global), newCancel(env, global, "runs cancel"), newRunsCarry(env, global))
 	return cmd
 }
 

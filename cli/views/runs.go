@@ -97,6 +97,24 @@ type CancelDocument struct {
 	CancelledBy string `json:"cancelledBy"`
 }
 
+// StartedDocument is what a command prints with --detach and --json.
+type StartedDocument struct {
+	Result string       `json:"result"` // STARTED
+	Runs   []StartedRun `json:"runs"`
+}
+
+// StartedRun is a run that goes on by itself.
+type StartedRun struct {
+	RunID   string         `json:"runId"`
+	Command runlog.Command `json:"command"`
+	Stacks  []string       `json:"stacks"`
+}
+
+// NewStartedDocument describes a run that was started.
+func NewStartedDocument(runID string, command runlog.Command, stacks []string) StartedDocument {
+	return StartedDocument{Result: "STARTED", Runs: []StartedRun{{RunID: runID, Command: command, Stacks: stacks}}}
+}
+
 // AddCounts adds up what runs have done.
 func AddCounts(a, b runlog.Counts) runlog.Counts { return addCounts(a, b) }
 

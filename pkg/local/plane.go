@@ -40,6 +40,8 @@ type Options struct {
 	// Speed is the sandbox's: 0 is instant, N is N times real time.
 	Speed  float64
 	Logger *slog.Logger
+	// Carrier starts the processes of detached runs; without it a run can't be detached.
+	Carrier Carrier
 	// WrapProvider, when set, decorates every provider. Tests inject faults with it.
 	WrapProvider func(provider.Provider) provider.Provider
 }
@@ -55,6 +57,7 @@ type Plane struct {
 	engine   *run.Engine
 	clock    clock.Clock
 	logger   *slog.Logger
+	carrier  Carrier
 }
 
 // Names of the local functions and machines. The ARNs only have to look like ARNs.
@@ -70,7 +73,7 @@ const (
 
 // Open opens the plane in a directory, and makes it if it is not there.
 func Open(ctx context.Context, opts Options) (*Plane, error) {
-	p := &Plane{account: opts.Account, region: opts.Region, clock: clock.Scaled{Speed: opts.Speed}, logger: opts.Logger}
+	p := &Plane{account: opts.Account, region: opts.Region, clock: clock.Scaled{Speed: opts.Speed}, logger: opts.Logger, carrier: opts.Carrier}
 	if p.logger == nil {
 		p.logger = slog.New(slog.DiscardHandler)
 	}
@@ -216,10 +219,10 @@ func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*as
 	if err != nil {
 		return "", err
 	}
-	if _, err := p.executor.Start(ctx, runMachine, h.Execution, []byte(`{"runId":"`+h.RunID+`"}`)); err != nil {
-		return "", fmt.Errorf("starting run %s: %w", h.RunID, err)
+	if sub.Detach {
+		return h.RunID, p.handOver(ctx, h)
 	}
-	return h.RunID, nil
+	return h.RunID, p.start(ctx, h)
 }
 
 // request describes the stacks of a submission to the engine.

@@ -112,6 +112,8 @@ type Submission struct {
 	Options Options
 	PlanRun string
 	Caller  string
+	// Detach: the run is to go on when the process that submits it has ended.
+	Detach bool
 	// Parameters are values for the parameters of templates, by assembly.Stack.ID and parameter name. Those of
 	// NoEcho parameters are in clear here: the plane puts them into the run vault before it stores anything.
 	Parameters map[string]map[string]string
