@@ -102,6 +102,8 @@ type Progress struct {
 
 	// Handle continues the operation when Done is false.
 	Handle *Handle
+	// Throttled: the wait is there because the service asked to slow down.
+	Throttled bool
 	// RetryAfter is the earliest useful moment for the next Poll.
 	RetryAfter time.Duration
 }

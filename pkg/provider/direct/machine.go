@@ -105,8 +105,11 @@ func (m *machine[C]) run(ctx context.Context, req provider.Request, pos position
 		c := m.call(req, pos)
 		phase, facet := pos.Phase, pos.Facet
 		live, wait, err := m.step(ctx, c, &pos)
+		throttled := false
 		if err != nil {
-			if wait, err = m.stumble(ctx, &pos, m.errors.wrap(err)); err != nil {
+			failure := m.errors.wrap(err)
+			throttled = failure.Kind == provider.KindThrottled
+			if wait, err = m.stumble(ctx, &pos, failure); err != nil {
 				return provider.Progress{}, m.named(pos, err)
 			}
 		}
@@ -128,7 +131,7 @@ func (m *machine[C]) run(ctx context.Context, req provider.Request, pos position
 		if err != nil {
 			return provider.Progress{}, fmt.Errorf("encoding the position of %s: %w", req.LogicalID, err)
 		}
-		return provider.Progress{PhysicalID: pos.ID, Handle: h, RetryAfter: wait}, nil
+		return provider.Progress{PhysicalID: pos.ID, Handle: h, RetryAfter: wait, Throttled: throttled}, nil
 	}
 }
 

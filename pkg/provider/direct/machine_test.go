@@ -311,6 +311,11 @@ func TestAFacetIsRepeatedInItsPlaceAndNamesWhatStandsWhenItFails(t *testing.T) {
 	b := newBench(t, kind(ByName))
 	b.store.fail = once("Put RedrivePolicy", false, coded("ThrottlingException"))
 	req := request(map[string]any{"QueueName": "q", "RedrivePolicy": "r"})
+	if p, err := b.p.Create(t.Context(), req); err != nil || !p.Throttled || p.PhysicalID != "q" {
+		t.Errorf("throttled: %+v, %v", p, err)
+	}
+	b = newBench(t, kind(ByName))
+	b.store.fail = once("Put RedrivePolicy", false, coded("ThrottlingException"))
 	if _, err := b.settle(b.p.Create, req); err != nil || b.store.made != 1 {
 		t.Errorf("throttled once: %v", err)
 	}

@@ -149,8 +149,16 @@ func (p *paced) call(ctx context.Context, req provider.Request, do func() (provi
 		return provider.Progress{}, err
 	}
 	out, err := do()
-	p.buckets.learn(l, err)
+	p.buckets.learn(l, answer(out, err))
 	return out, err
+}
+
+// answer is what the service has said to a call: a provider that waits the throttling out itself returns no error.
+func answer(out provider.Progress, err error) error {
+	if err == nil && out.Throttled {
+		return &provider.Error{Kind: provider.KindThrottled}
+	}
+	return err
 }
 
 // Create implements provider.Provider.
@@ -179,10 +187,11 @@ func (p *paced) Poll(ctx context.Context, req provider.Request, h provider.Handl
 		return provider.Progress{}, held
 	}
 	out, err := p.next.Poll(ctx, req, h)
-	if provider.IsThrottled(err) {
-		p.buckets.learn(laneOf(req, false), err)
+	said := answer(out, err)
+	if provider.IsThrottled(said) {
+		p.buckets.learn(laneOf(req, false), said)
 	}
-	p.buckets.learn(laneOf(req, true), err)
+	p.buckets.learn(laneOf(req, true), said)
 	return out, err
 }
 

@@ -194,3 +194,33 @@ func TestTheServiceOfAType(t *testing.T) {
 		}
 	}
 }
+
+// A provider that waits a throttling out in its own phases returns a handle, not an error.
+func TestAThrottlingThatAProviderWaitsOutSlowsTheWrites(t *testing.T) {
+	for name, do := range map[string]func(provider.Provider) error{
+		"a create": func(p provider.Provider) error { _, err := p.Create(t.Context(), request); return err },
+		"a poll": func(p provider.Provider) error {
+			_, err := p.Poll(t.Context(), request, provider.Handle{})
+			return err
+		},
+	} {
+		_, b, s, _ := setUp()
+		if err := do(b.Wrap(waiting{s})); err != nil {
+			t.Fatal(err)
+		}
+		if b.at() != firstShrunk {
+			t.Errorf("%s: the rate is %v", name, b.at())
+		}
+	}
+}
+
+// waiting waits every throttling out.
+type waiting struct{ *scripted }
+
+func (waiting) Create(context.Context, provider.Request) (provider.Progress, error) {
+	return provider.Progress{Handle: &provider.Handle{}, Throttled: true}, nil
+}
+
+func (waiting) Poll(context.Context, provider.Request, provider.Handle) (provider.Progress, error) {
+	return provider.Progress{Handle: &provider.Handle{}, Throttled: true}, nil
+}
