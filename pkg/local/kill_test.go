@@ -85,13 +85,17 @@ func (v victim) kill(t *testing.T, step int, moment time.Duration) bool {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var failure error
+	ended := make(chan struct{})
+	go func() {
+		failure = cmd.Wait()
+		close(ended)
+	}()
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
 		select {
-		case err := <-ended:
-			if err != nil {
-				t.Fatalf("the deploy has failed by itself: %v\n%s", err, out.String())
+		case <-ended:
+			if failure != nil {
+				t.Fatalf("the deploy has failed by itself: %v\n%s", failure, out.String())
 			}
 			return false
 		case <-tick.C:
