@@ -25,19 +25,22 @@ const defaultConcurrency = 40
 
 // changeFlags are the flags that deploy, destroy and rollback share.
 type changeFlags struct {
-	Yes         bool
-	DryRun      bool
-	Concurrency int
-	WaitForLock time.Duration
-	Detach      bool
-	JSON        bool
-	JSONInto    string
+	Yes    bool
+	DryRun bool
+	// SkipFinalSnapshot deletes what a policy says to take a snapshot of without one.
+	SkipFinalSnapshot bool
+	Concurrency       int
+	WaitForLock       time.Duration
+	Detach            bool
+	JSON              bool
+	JSONInto          string
 }
 
 func (f *changeFlags) register(cmd *cobra.Command, verb string) {
 	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {
 		fs.BoolVarP(&f.Yes, "yes", "y", false, "don't ask")
 		fs.BoolVar(&f.DryRun, "dry-run", false, "stop after the plan is shown")
+		fs.BoolVar(&f.SkipFinalSnapshot, "skip-final-snapshot", false, "delete without the final snapshots that policies ask for")
 		fs.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "at most `N` operations of a stack at once")
 	})
 	grouped(cmd.Flags(), groupRun, func(fs *pflag.FlagSet) {

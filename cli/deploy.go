@@ -56,7 +56,8 @@ deployed with it. An app with a single stack needs no name.`,
 				return env.change(ctx, plane, d.asm, d.stacks, f.change, change{
 					command: runlog.CommandDeploy, parameters: d.parameters,
 					options: run.Options{
-						Concurrency: f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation,
+						SkipFinalSnapshot: f.change.SkipFinalSnapshot,
+						Concurrency:       f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation,
 						Replace: f.Replace, RelaxVPCRoutes: f.RelaxVPCRoutes,
 					},
 				})

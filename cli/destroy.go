@@ -53,7 +53,8 @@ keeps it there as well.`,
 				return env.change(ctx, plane, asm, stacks, f.change, change{
 					command: runlog.CommandDestroy,
 					options: run.Options{
-						Concurrency: f.change.Concurrency, RemoveProtection: f.RemoveProtection,
+						SkipFinalSnapshot: f.change.SkipFinalSnapshot,
+						Concurrency:       f.change.Concurrency, RemoveProtection: f.RemoveProtection,
 						DeleteRetained: global.Local && f.DeleteRetained,
 					},
 				})

@@ -64,7 +64,8 @@ the result PARTIAL, and what could not be undone stays in the journal for anothe
 				return env.change(ctx, plane, nil, stacks, f.change, change{
 					command: runlog.CommandRollback,
 					options: run.Options{
-						Concurrency: f.change.Concurrency, RevertFailed: f.RevertFailed, Force: f.Force, Orphans: f.Orphans,
+						SkipFinalSnapshot: f.change.SkipFinalSnapshot,
+						Concurrency:       f.change.Concurrency, RevertFailed: f.RevertFailed, Force: f.Force, Orphans: f.Orphans,
 					},
 				})
 			})

@@ -58,10 +58,13 @@ func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) pr
 	client := func(account, region string) *sandbox.Client {
 		return &sandbox.Client{Endpoint: endpoint, Account: account, Region: region, HTTP: shared}
 	}
+	snapshots := func(p provider.Provider) provider.Provider { return &simulated.Snapshots{Provider: p, Client: client} }
 	return &provider.Registry{
 		Custom:       wrap(&simulated.Custom{Client: client}),
-		Fallback:     wrap(buckets.Wrap(provider.Named{Provider: &simulated.Direct{Client: client, Clock: clk}})),
-		CloudControl: wrap(buckets.Wrap(provider.Named{Provider: &cc.Provider{Clock: clk, Client: cc.Cached(cloudControl(endpoint, shared))}})),
+		Fallback: wrap(buckets.Wrap(provider.Named{Provider: snapshots(&simulated.Direct{Client: client, Clock: clk})})),
+		CloudControl: wrap(buckets.Wrap(provider.Named{Provider: snapshots(&cc.Provider{
+			Clock: clk, Client: cc.Cached(cloudControl(endpoint, shared)),
+		})})),
 		Provisionable: func(typeName string) bool {
 			t, ok := schema.Lookup(typeName)
 			return ok && t.Provisionable

@@ -129,11 +129,11 @@ func takeBack(op Operation, id string, old oldHalf) []Operation {
 		back.DeleteFirst = true
 	case old == oldGone:
 		removal := back
-		removal.ID, removal.Action, removal.Undoes = id+OldSuffix, ActionDelete, ""
+		removal.ID, removal.Action, removal.Undoes, removal.Policy = id+OldSuffix, ActionDelete, "", ""
 		return []Operation{back, removal}
 	default:
 		// The new half has never been in use by anybody but this run: it goes whatever the policies say.
-		back.Action = ActionDelete
+		back.Action, back.Policy = ActionDelete, ""
 	}
 	return []Operation{back}
 }

@@ -51,6 +51,10 @@ type Request struct {
 	Repeat bool
 	// Wait says how far a create or an update is followed before it is done.
 	Wait WaitMode
+	// FinalSnapshot is the name under which a Delete takes a final snapshot before the resource goes, "" for none. The
+	// same name stands for the same snapshot when the deletion is repeated. A provider that can't take one answers
+	// NoFinalSnapshot and deletes nothing.
+	FinalSnapshot string
 	// NameSuffix is set when a resource with a generated name is replaced: the new half must not collide
 	// with the old one, which still stands.
 	NameSuffix string
@@ -125,7 +129,7 @@ type Provider interface {
 	Create(ctx context.Context, req Request) (Progress, error)
 	// Update changes the resource in place from req.Previous to req.Properties.
 	Update(ctx context.Context, req Request) (Progress, error)
-	// Delete removes the resource; one that is already gone is Done.
+	// Delete removes the resource, after its final snapshot where req asks for one; one that is already gone is Done.
 	Delete(ctx context.Context, req Request) (Progress, error)
 	// Poll continues an operation that answered with a handle. req is the request that started it.
 	Poll(ctx context.Context, req Request, h Handle) (Progress, error)

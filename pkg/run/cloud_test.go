@@ -37,6 +37,8 @@ type thing struct {
 // call is one call of the engine.
 type call struct {
 	step, physicalID, token string
+	// snapshot is the final snapshot that a deletion was asked for.
+	snapshot string
 	attempt                 int
 	properties, previous    map[string]any
 }
@@ -116,7 +118,7 @@ func (c *cloud) note(verb string, req provider.Request) script {
 	c.mu.Lock()
 	c.calls = append(c.calls, call{
 		step: step, physicalID: req.PhysicalID, token: req.Token, attempt: req.Attempt,
-		properties: req.Properties, previous: req.Previous,
+		properties: req.Properties, previous: req.Previous, snapshot: req.FinalSnapshot,
 	})
 	s := c.scripts[step]
 	c.mu.Unlock()

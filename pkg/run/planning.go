@@ -184,6 +184,9 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 		t = expanded
 	}
 	deps := template.Dependencies(t, f.Conditions, dependencyOptions(req.Options)...)
+	if diags = append(diags, checkSnapshots(t, f.Conditions)...); diags.HasErrors() {
+		return diags, nil
+	}
 	orphans, err := e.adoptable(ctx, s, t, f.Conditions, l)
 	if err != nil {
 		return nil, err
@@ -339,7 +342,7 @@ func leftovers(l *ledger) []plan.Leftover {
 	for _, old := range l.cleanup {
 		out = append(out, plan.Leftover{
 			LogicalID: old.LogicalID, Type: old.Resource.ResourceType, PhysicalID: old.Resource.PhysicalID,
-			Dependencies: old.Resource.Dependencies, Policy: old.Resource.DeletionPolicy, RunID: old.RunID,
+			Dependencies: old.Resource.Dependencies, Policy: old.Resource.UpdateReplacePolicy, RunID: old.RunID,
 		})
 	}
 	return out

@@ -47,6 +47,8 @@ type operationInput struct {
 	// WantAttributes names the attributes that the template reads of this resource.
 	WantAttributes []string `json:"wantAttributes,omitempty"`
 	NameSuffix     string   `json:"nameSuffix,omitempty"`
+	// FinalSnapshot is the name of the snapshot that the deletion of a resource takes first, "" for none.
+	FinalSnapshot string `json:"finalSnapshot,omitempty"`
 	// NewAccess: a role, policy or key that the resource relies on was made or changed a moment ago.
 	NewAccess bool `json:"newAccess,omitempty"`
 	// Uncounted: the failure before does not count, because what stood in its way has gone since.
@@ -238,6 +240,9 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 	if err != nil {
 		return failed(op, &provider.Error{Kind: provider.KindUnsupported, Err: err}), nil
 	}
+	if input.FinalSnapshot != "" && !provider.CanSnapshot(op.Type) {
+		return failed(op, unsupportedSnapshot(op)), nil
+	}
 	req, before, err := input.request(op)
 	if err != nil {
 		return op, err
@@ -250,6 +255,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 		return failed(op, unresolvable(err)), nil
 	}
 	if input.Operation.Action == plan.ActionDelete {
+		req.FinalSnapshot = input.FinalSnapshot
 		op.PhysicalID = req.PhysicalID
 	}
 	deleting := input.Operation.DeleteFirst && op.Stage == ""
@@ -259,9 +265,9 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 	var progress provider.Progress
 	switch {
 	case op.Status == runlog.OpRunning && op.Handle != nil:
-		progress, err = p.Poll(ctx, stageRequest(req, before, deleting), *op.Handle)
+		progress, err = p.Poll(ctx, stageRequest(req, before, deleting, input.FinalSnapshot), *op.Handle)
 	case deleting:
-		progress, err = p.Delete(ctx, stageRequest(req, before, true))
+		progress, err = p.Delete(ctx, stageRequest(req, before, true, input.FinalSnapshot))
 	default:
 		progress, err = start(ctx, p, input.Operation.Action, req)
 	}
@@ -306,7 +312,7 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 		if err := e.Clock.Sleep(ctx, max(progress.RetryAfter, 0)); err != nil {
 			return op, fmt.Errorf("%s %s: %w", op.Action, op.LogicalID, err)
 		}
-		progress, err = p.Poll(ctx, stageRequest(req, before, deleting), *op.Handle)
+		progress, err = p.Poll(ctx, stageRequest(req, before, deleting, input.FinalSnapshot), *op.Handle)
 	}
 }
 
@@ -314,12 +320,13 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 const stageDeleted = "deleted"
 
 // stageRequest is the request of the deletion that comes before the creation, or the request itself.
-func stageRequest(req provider.Request, before *state.Resource, deleting bool) provider.Request {
+func stageRequest(req provider.Request, before *state.Resource, deleting bool, snapshot string) provider.Request {
 	if !deleting {
 		return req
 	}
 	req.PhysicalID, req.Properties = before.PhysicalID, nil
 	req.Token += oldToken
+	req.FinalSnapshot = snapshot
 	return req
 }
 

@@ -90,6 +90,8 @@ type Options struct {
 	DeleteRetained bool `json:"deleteRetained,omitempty"`
 	// Wait says how far creates and updates are followed.
 	Wait provider.WaitMode `json:"wait,omitempty"`
+	// SkipFinalSnapshot deletes without the final snapshot that a policy of Snapshot asks for.
+	SkipFinalSnapshot bool `json:"skipFinalSnapshot,omitempty"`
 	// RevertFailed makes a rollback undo what has failed, too; Force give up what can't be undone, for good; Orphans
 	// leave these resources as they are: see plan.ReplayInput.
 	RevertFailed bool     `json:"revertFailed,omitempty"`

@@ -201,6 +201,7 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 	}
 	switch {
 	case planned.Action == plan.ActionDelete || planned.Action == plan.ActionForget:
+		in.FinalSnapshot = s.finalSnapshot(planned, before, "")
 		return in, nil
 	case strings.HasSuffix(planned.ID, plan.UndoSuffix):
 		err := s.undoInput(ctx, planned, &in)
@@ -244,6 +245,7 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 		return in, err
 	}
 	if in.Operation.Action == plan.ActionReplace {
+		in.FinalSnapshot = s.finalSnapshot(in.Operation, before, in.UpdateReplacePolicy)
 		in.NameSuffix = token(s.h.RunID, planned.ID, "name", 1)[len("slipway-"):][:6]
 		if planned.Type != recordedType(before) {
 			in.Route = ""

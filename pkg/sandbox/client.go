@@ -53,6 +53,12 @@ func (c *Client) Delete(ctx context.Context, typeName, identifier, clientToken s
 	return e, c.call(ctx, "Delete", directInput{Type: typeName, Identifier: identifier, ClientToken: clientToken}, &e)
 }
 
+// Snapshot takes a final snapshot of a resource of any type, under a name; the same again changes nothing. The
+// refusal's code is ResourceNotFoundException when there is no resource.
+func (c *Client) Snapshot(ctx context.Context, typeName, identifier, name string) error {
+	return c.call(ctx, "Snapshot", directInput{Type: typeName, Identifier: identifier, Name: name}, &struct{}{})
+}
+
 // Status asks how far an operation is.
 func (c *Client) Status(ctx context.Context, requestToken string) (ProgressEvent, error) {
 	var e ProgressEvent

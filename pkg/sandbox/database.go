@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS requests (
 	model TEXT NOT NULL, resource INTEGER, started INTEGER NOT NULL, due INTEGER NOT NULL) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS requests_client ON requests (account, region, client_token) WHERE client_token IS NOT NULL;
 CREATE INDEX IF NOT EXISTS requests_started ON requests (started);
+CREATE TABLE IF NOT EXISTS snapshots (account TEXT NOT NULL, region TEXT NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
+	identifier TEXT NOT NULL, model TEXT NOT NULL, PRIMARY KEY (account, region, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS responses (request TEXT PRIMARY KEY, digest TEXT NOT NULL, response TEXT NOT NULL, started INTEGER NOT NULL) WITHOUT ROWID;
 `
 

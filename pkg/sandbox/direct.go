@@ -13,6 +13,7 @@ type directInput struct {
 	Properties   map[string]any       `json:"properties,omitempty"`
 	ClientToken  string               `json:"clientToken,omitempty"`
 	RequestToken string               `json:"requestToken,omitempty"`
+	Name         string               `json:"name,omitempty"` // of a snapshot
 	Event        *CustomResourceEvent `json:"event,omitempty"`
 }
 
@@ -42,6 +43,8 @@ func (s *Sandbox) direct(ctx context.Context, caller Caller, operation string, b
 			return nil, err
 		}
 		return s.Show(ctx, caller, in.Type, in.Identifier)
+	case "Snapshot":
+		return struct{}{}, s.snapshot(ctx, caller, in)
 	case "Status":
 		return s.status(caller, routeDirect, in.RequestToken)
 	case "InvokeCustomResource":

@@ -74,7 +74,7 @@ func (s *Sandbox) Show(ctx context.Context, caller Caller, typeName, identifier 
 // Reset empties the sandbox: resources, requests, everything it remembers. Other processes may keep it open.
 func (s *Sandbox) Reset(ctx context.Context) error {
 	return s.db.update(ctx, func(tx *tx) error {
-		for _, table := range []string{"resources", "claims", "identities", "refs", "cascades", "sequences", "requests", "responses"} {
+		for _, table := range []string{"resources", "claims", "identities", "refs", "cascades", "sequences", "requests", "responses", "snapshots"} {
 			if err := tx.exec("DELETE FROM " + table); err != nil {
 				return fmt.Errorf("resetting the sandbox: %w", err)
 			}

@@ -103,6 +103,10 @@ func (p *Provider) Update(ctx context.Context, req provider.Request) (provider.P
 
 // Delete implements provider.Provider.
 func (p *Provider) Delete(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	if req.FinalSnapshot != "" {
+		// DeleteResource takes no parameters of the service.
+		return provider.Progress{}, provider.NoFinalSnapshot(req, "Cloud Control")
+	}
 	out, err := p.Client(req.Account, req.Region).DeleteResource(ctx, &cloudcontrol.DeleteResourceInput{
 		TypeName:    aws.String(req.Type),
 		Identifier:  aws.String(req.PhysicalID),

@@ -255,3 +255,11 @@ func TestClientsAreMadeOnce(t *testing.T) {
 		t.Errorf("%d clients were made", made)
 	}
 }
+
+func TestADeletionWithAFinalSnapshotIsRefusedBeforeAnyCall(t *testing.T) {
+	p := &Provider{Client: func(string, string) API { t.Fatal("Cloud Control was called"); return nil }}
+	_, err := p.Delete(t.Context(), provider.Request{Type: "AWS::RDS::DBInstance", PhysicalID: "db", FinalSnapshot: "db-final"})
+	if !provider.IsUnsupported(err) {
+		t.Errorf("error %v", err)
+	}
+}

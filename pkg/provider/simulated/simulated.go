@@ -50,6 +50,9 @@ func (d *Direct) Update(ctx context.Context, req provider.Request) (provider.Pro
 
 // Delete implements provider.Provider.
 func (d *Direct) Delete(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	if req.FinalSnapshot != "" {
+		return provider.Progress{}, provider.NoFinalSnapshot(req, "the direct API") // see Snapshots
+	}
 	ev, err := d.Client(req.Account, req.Region).Delete(ctx, req.Type, req.PhysicalID, req.Token)
 	if provider.IsNotFound(wrap(err)) {
 		return provider.Progress{Done: true, PhysicalID: req.PhysicalID}, nil
