@@ -22,8 +22,8 @@ var (
 )
 
 var directAnswers = answers{
-	broken:    &provider.Error{Kind: provider.KindUnavailable, Code: "InternalError", Message: "the service did not answer"},
-	throttled: &provider.Error{Kind: provider.KindThrottled, Code: "Throttling", Message: "Rate exceeded"},
+	broken:    &provider.Error{Kind: provider.KindUnavailable, Code: "InternalError", Message: "the service did not answer", Undecided: true},
+	throttled: &provider.Error{Kind: provider.KindThrottled, Code: "Throttling", Message: "Rate exceeded", Undecided: true},
 	refused:   &provider.Error{Kind: provider.KindUnavailable, Code: "InternalFailure", Message: "the service failed"},
 }
 

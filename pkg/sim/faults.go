@@ -107,7 +107,7 @@ func (f *faults) decide(g *gate) Fault {
 			}
 		}
 	}
-	if !g.late && (!g.p.host || g.kind&invokes != 0) {
+	if !g.late && !g.p.prompt && (!g.p.host || g.kind&invokes != 0) {
 		pick(Late)
 	}
 	switch {
@@ -116,15 +116,15 @@ func (f *faults) decide(g *gate) Fault {
 		if g.kind&lists != 0 {
 			pick(Stale)
 		}
-	case g.kind&writes != 0:
-		pick(CrashBefore, CrashAfter, Broken, Lost)
-		if g.kind&conditional != 0 {
-			pick(Echo)
-		}
 	case g.kind&provides != 0:
 		pick(CrashBefore, CrashAfter, Broken, Lost, Throttled)
 		if g.kind&writes != 0 {
 			pick(Refused)
+		}
+	case g.kind&writes != 0:
+		pick(CrashBefore, CrashAfter, Broken, Lost)
+		if g.kind&conditional != 0 {
+			pick(Echo)
 		}
 	case g.kind&invokes != 0:
 		pick(Throttled, Lost, Duplicate)

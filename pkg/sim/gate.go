@@ -16,8 +16,8 @@ type process struct {
 	name string
 	// host: it stands for a whole machine, whose goroutines come to their own end when it dies.
 	host bool
-	// steady processes meet no faults.
-	steady bool
+	// steady processes meet no faults; prompt ones, for which the history waits, are not held back.
+	steady, prompt bool
 	// skew is how far its clock is off.
 	skew time.Duration
 

@@ -133,7 +133,7 @@ func (w *world) submit(o order) string {
 	w.runs++
 	id := fmt.Sprintf("20261129T2100%05dZ-%08x", w.runs, w.runs)
 	p := w.process("command-" + number(w.runs))
-	p.steady = w.s.faults.off
+	p.steady, p.prompt = w.s.faults.off, true
 	req := run.Request{
 		Version: run.RequestVersion, RunID: id, Command: o.command, Of: o.of, Caller: "me@host", Region: region, Options: o.options,
 		CreatedAt: w.s.time(), PlanRun: o.planRun,
@@ -244,7 +244,7 @@ func (w *world) sweep() {
 		return
 	}
 	p := w.process("sweep")
-	p.steady = w.s.faults.off
+	p.steady, p.prompt = w.s.faults.off, true
 	pl := w.plane
 	done := make(chan struct{})
 	go func() {

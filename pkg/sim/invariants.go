@@ -199,7 +199,7 @@ func (w *world) converged(runID string) {
 			}
 			recorded, live := textOf(is.ResourceType, is.Properties), textOf(t.typ, t.props)
 			if recorded != live && !w.touched[s.name+"/"+r.id] {
-				w.violate("what is recorded is what is live", "%s/%s is recorded as %q and is %q", s.name, r.id, recorded, live)
+				w.violate("what is recorded is what is live", "%s/%s is recorded as %q and is %q %v %v", s.name, r.id, recorded, live, encodeJSON(is), encodeJSON(s.render(r)))
 			}
 		}
 	}
