@@ -218,6 +218,14 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 	if err != nil {
 		return "", err
 	}
+	l, err := e.loadLedger(ctx, h.Stack)
+	if err != nil {
+		return "", err
+	}
+	if _, l.journalETag, err = e.States.LoadJournal(ctx, h.Stack.Name, h.Stack.Region); err != nil && !state.IsNotFound(err) {
+		return "", err
+	}
+	// As in decideStack: what was read was read under the lock.
 	if err := lock.Renew(ctx); err != nil {
 		return "", err
 	}
@@ -226,10 +234,6 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 		return "", err
 	}
 	if err := file.addUndone(ops); err != nil {
-		return "", err
-	}
-	l, err := e.loadLedger(ctx, h.Stack)
-	if err != nil {
 		return "", err
 	}
 	if l.stateETag != h.StateETag {
@@ -395,7 +399,7 @@ func (e *Engine) finishDeploy(ctx context.Context, h *runlog.Header, req Request
 			Severity: diag.Warning, Stack: h.Stack.Name, Summary: "the exports index was not updated", Detail: err.Error(),
 		})
 	}
-	return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, "")
+	return e.dropJournal(ctx, h, l)
 }
 
 func sameImports(rec *state.Record, f facts) bool {
@@ -443,10 +447,20 @@ func (e *Engine) forget(ctx context.Context, h *runlog.Header, l *ledger) error 
 			return err
 		}
 	}
-	if err := e.States.DeleteSidecar(ctx, h.Stack.Name, h.Stack.Region); err != nil {
-		return err
+	if l.sidecarETag != "" {
+		if err := e.States.DeleteSidecar(ctx, h.Stack.Name, h.Stack.Region, l.sidecarETag); err != nil {
+			return err
+		}
 	}
-	return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, "")
+	return e.dropJournal(ctx, h, l)
+}
+
+// dropJournal removes the rollback journal as it stood when the run came to close: never one that a later run has begun.
+func (e *Engine) dropJournal(ctx context.Context, h *runlog.Header, l *ledger) error {
+	if l.journalETag == "" {
+		return nil
+	}
+	return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, l.journalETag)
 }
 
 // undone reports whether a rollback has undone everything, and warns of what it has not.

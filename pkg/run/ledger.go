@@ -21,6 +21,8 @@ type ledger struct {
 	stateETag   string
 	sidecar     *state.Sidecar
 	sidecarETag string
+	// journalETag is that of the rollback journal, where it was looked at: at the end of a run.
+	journalETag string
 	cleanup     []state.OldHalf
 	// generation is what the sidecar knows of the record as it was loaded, nil when nothing; masked its digests of
 	// what the record holds as "***", kept up to date.

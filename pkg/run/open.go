@@ -86,6 +86,16 @@ func (e *Engine) openStack(ctx context.Context, h runlog.Header, req Request) (S
 	case held != nil:
 		return e.refuse(ctx, h, diag.Diagnostics{*held})
 	}
+	// The lock may have been taken by a late call, for a run that has ended: whoever ended it did not see the lock.
+	now, err := e.Log.Header(ctx, h.RunID)
+	switch {
+	case err != nil:
+		return Step{}, fmt.Errorf("reading the header of run %s: %w", h.RunID, err)
+	case now.Result != "":
+		return e.closed(ctx, now)
+	case now.Status == runlog.StatusSettling:
+		return Step{}, fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
+	}
 	if err := e.Log.SetHead(ctx, h.Stack, h.RunID); err != nil {
 		return Step{}, fmt.Errorf("recording the run on stack %s: %w", h.Stack.Name, err)
 	}

@@ -405,7 +405,15 @@ func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (pla
 	}
 	if req.PlanRun != "" {
 		var shown planViews
-		if err := getJSON(ctx, e.Objects, viewsKey(req.PlanRun), &shown); err != nil {
+		err := getJSON(ctx, e.Objects, viewsKey(req.PlanRun), &shown)
+		if isAbsent(err) {
+			return planFile{}, diag.Diagnostics{{
+				Severity: diag.Error, Stack: s.Name, Summary: "run " + req.PlanRun + " has no plan",
+				Detail: "it has not come to one, or it is no plan run",
+				Next:   "Run the command again and look at the new plan.",
+			}}, nil
+		}
+		if err != nil {
 			return planFile{}, nil, err
 		}
 		if was, ok := shown.Bindings[stackKey(s.StackRef)]; ok && was != p.binding {

@@ -271,6 +271,14 @@ func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, o
 	if err != nil {
 		return Settled{}, err
 	}
+	// Somebody else may have settled the run meanwhile, and others may have worked on the stack since. What was loaded
+	// before they did can't be saved over it; what was loaded after must not be.
+	if now, err := e.Log.Header(ctx, h.RunID); err != nil || now.Result != "" {
+		if err != nil {
+			return Settled{}, fmt.Errorf("reading the header of run %s: %w", h.RunID, err)
+		}
+		return e.settled(ctx, now, now.Result)
+	}
 	if err := e.foldRun(ctx, &h, file, ops, l); err != nil {
 		return Settled{}, err
 	}

@@ -39,14 +39,16 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	if err := lock.Renew(ctx); err != nil {
-		return Step{}, err
-	}
 	s := &stackTurn{turn: t, byID: index(t.file.Plan), inputs: map[string]operationInput{}}
 	if t.rollback != nil {
 		maps.Copy(s.byID, index(*t.rollback))
 	}
 	if s.ledger, err = e.loadLedger(ctx, t.h.Stack); err != nil {
+		return Step{}, err
+	}
+	// The renewal shows that the record was read under the lock. A process that was held up, and comes back when others
+	// have worked on the stack, gets no further; and what it read before their work it can't save over it.
+	if err := lock.Renew(ctx); err != nil {
 		return Step{}, err
 	}
 	if t.n == 1 {

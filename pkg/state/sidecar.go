@@ -159,9 +159,14 @@ func (s *Store) SaveSidecar(ctx context.Context, c *Sidecar, etag string) (strin
 	return newETag, nil
 }
 
-// DeleteSidecar removes the sidecar, after the record.
-func (s *Store) DeleteSidecar(ctx context.Context, stack, region string) error {
-	if err := s.Objects.Delete(ctx, s.SidecarKey(stack, region), objectstore.Condition{}); err != nil {
+// DeleteSidecar removes the sidecar, after the record, if its ETag is still the given one, else it returns ErrModified.
+// Nothing there is success.
+func (s *Store) DeleteSidecar(ctx context.Context, stack, region, etag string) error {
+	err := s.Objects.Delete(ctx, s.SidecarKey(stack, region), objectstore.Condition{IfMatch: etag})
+	if errors.Is(err, objectstore.ErrPrecondition) {
+		err = ErrModified
+	}
+	if err != nil && !errors.Is(err, objectstore.ErrNotFound) {
 		return fmt.Errorf("deleting the sidecar of stack %s in %s: %w", stack, Region(region), err)
 	}
 	return nil

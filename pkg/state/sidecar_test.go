@@ -290,8 +290,17 @@ func TestASidecarOfTheFuture(t *testing.T) {
 	if got["future"] == nil || got["next"].(map[string]any)["x"] == nil || got["cleanup"].([]any)[0].(map[string]any)["y"] == nil {
 		t.Fatalf("unknown members were lost: %v", got)
 	}
-	if err := s.DeleteSidecar(t.Context(), "App", "eu-west-1"); err != nil {
+	if err := s.DeleteSidecar(t.Context(), "App", "eu-west-1", `"another"`); !errors.Is(err, ErrModified) {
+		t.Fatalf("DeleteSidecar of another one = %v", err)
+	}
+	_, etag, err = s.LoadSidecar(t.Context(), "App", "eu-west-1")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.DeleteSidecar(t.Context(), "App", "eu-west-1", etag); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, _, err := s.LoadSidecar(t.Context(), "App", "eu-west-1"); !IsNotFound(err) {
 		t.Fatalf("LoadSidecar = %v", err)

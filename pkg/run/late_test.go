@@ -1,0 +1,75 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+)
+
+// timeout is a template of one queue.
+func timeout(seconds string) object {
+	return resources(object{"A": queue(object{"VisibilityTimeout": seconds})})
+}
+
+// recordedTimeout fails unless the record and the cloud say the same of the queue.
+func (w *world) recordedTimeout(want string) {
+	w.Helper()
+	is := w.record("App").Resources["A"]
+	if is.Properties["VisibilityTimeout"] != want || w.cloud.live[is.PhysicalID].Properties["VisibilityTimeout"] != want {
+		w.Errorf("A is recorded as %v and is %v, want %s", is.Properties, w.cloud.live[is.PhysicalID].Properties, want)
+	}
+	if j := w.journal("App"); j != nil {
+		w.Errorf("the last deploy has succeeded, and there is a rollback journal: %+v", j.Segments)
+	}
+}
+
+func TestASettlerThatIsHeldUpDoesNotFoldOverTheNextDeploy(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(timeout("1"))
+	m.until(m.atNext)
+	m.stop()
+	w.faults.meanwhile("get cdkd/App/eu-west-1/lock.json", func() {
+		w.settle(w.process("process-2"), m.runID)
+		w.deploy(timeout("2"))
+	})
+	w.settle(w.engine, m.runID)
+	w.sound(m.runID)
+	w.recordedTimeout("2")
+}
+
+func TestAPlannerThatIsHeldUpDoesNotFoldOverTheNextDeploy(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(timeout("1"))
+	m.until(m.atNext)
+	w.faults.meanwhile("get cdkd/App/eu-west-1/state.json", func() {
+		m.stop()
+		w.settle(w.process("process-2"), m.runID)
+		w.deploy(timeout("2"))
+	})
+	if step, err := m.ask(w.engine, m.next.Decision); failure(err) != run.ErrorLockLost {
+		t.Errorf("it decides %+v, %v", step, err)
+	}
+	w.recordedTimeout("2")
+}
+
+func TestAnOpenThatIsHeldUpLeavesNoLock(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(timeout("1"))
+	w.faults.meanwhile("put cdkd/App/eu-west-1/lock.json", func() { w.settle(w.process("process-2"), m.runID) })
+	m.step()
+	w.sound(m.runID)
+	if h := w.header(m.runID); h.Result != runlog.ResultFailed || len(w.cloud.exists()) != 0 {
+		t.Errorf("%s, and there is %v", h.Result, w.cloud.exists())
+	}
+}
+
+func TestADeployFromAPlanThatWasNeverMadeIsRefused(t *testing.T) {
+	w := newWorld(t)
+	o := order{stack: "App", command: runlog.CommandDeploy, template: timeout("1"), change: func(r *run.Request) { r.PlanRun = "20261129T210000000Z-00000000" }}
+	h := w.finish(w.submit(o))
+	if h.Result != runlog.ResultFailed || h.Failure == nil || h.Failure.Summary != "run 20261129T210000000Z-00000000 has no plan" {
+		t.Errorf("%s %+v", h.Result, h.Failure)
+	}
+	w.sound(h.RunID)
+}
