@@ -33,8 +33,8 @@ func (e *Engine) foldResults(ctx context.Context, ref runlog.StackRef, l *ledger
 			*l = *try
 			return grown, nil
 		}
-		for id, r := range try.asked {
-			if answers[id], err = e.look(ctx, ref, r); err != nil {
+		for _, id := range sortedIDs(try.asked) {
+			if answers[id], err = e.look(ctx, ref, try.asked[id]); err != nil {
 				return nil, err
 			}
 		}

@@ -174,7 +174,7 @@ func (c *cloud) removeLocked(t *thing) {
 }
 
 // patience is how long something that is referred to can't be deleted: who refers to it is on its way out.
-const patience = 90 * time.Second
+const patience = 45 * time.Second
 
 // inUse reports whether a resource can't be deleted, because another one refers to it.
 func (c *cloud) inUse(t *thing) bool {

@@ -24,8 +24,11 @@ var (
 var directAnswers = answers{
 	broken:    &provider.Error{Kind: provider.KindUnavailable, Code: "InternalError", Message: "the service did not answer", Undecided: true},
 	throttled: &provider.Error{Kind: provider.KindThrottled, Code: "Throttling", Message: "Rate exceeded", Undecided: true},
-	refused:   &provider.Error{Kind: provider.KindUnavailable, Code: "InternalFailure", Message: "the service failed"},
+	refused:   errHandler,
 }
+
+// errFailed is the answer of a service that has failed to carry out a request, and says so.
+var errFailed = &provider.Error{Kind: provider.KindUnavailable, Code: "InternalFailure", Message: "the service failed"}
 
 func refusal(kind provider.Kind, message string) error {
 	return &provider.Error{Kind: kind, Code: string(kind), Message: message}
@@ -38,7 +41,19 @@ type handleData struct {
 }
 
 func (d *direct) write(method string, req provider.Request, do func() error) error {
-	return d.p.call(provides|writes, method, req.Type+" "+req.LogicalID+" "+req.PhysicalID, directAnswers, do)
+	return d.c.write(d.p, method, "direct "+req.Token, req.Type+" "+req.LogicalID+" "+req.PhysicalID, do)
+}
+
+// write makes a call that changes something. A service that has carried a request out does not fail its repetition.
+func (c *cloud) write(p *process, method, token, detail string, do func() error) error {
+	err := p.call(provides|writes, method, detail, directAnswers, do)
+	switch {
+	case err != errHandler: //nolint:errorlint // it is the very value
+		return err
+	case c.tokens[token] != nil:
+		return do()
+	}
+	return errFailed
 }
 
 // Create implements provider.Provider.
@@ -205,7 +220,7 @@ type custom struct {
 
 func (d *custom) once(method string, req provider.Request, do func() (*thing, error)) (provider.Progress, error) {
 	var out provider.Progress
-	err := d.p.call(provides|writes, method, req.LogicalID+" "+req.PhysicalID, directAnswers, func() error {
+	err := d.c.write(d.p, method, "custom "+req.Token, req.LogicalID+" "+req.PhysicalID, func() error {
 		if known := d.c.tokens["custom "+req.Token]; known != nil {
 			out = provider.Progress{Done: true, PhysicalID: known.id, Attributes: map[string]any{"Out": known.id}}
 			return nil
@@ -236,10 +251,8 @@ func (d *custom) Create(_ context.Context, req provider.Request) (provider.Progr
 func (d *custom) Update(_ context.Context, req provider.Request) (provider.Progress, error) {
 	return d.once("custom.Update", req, func() (*thing, error) {
 		t := d.c.get(req.Type, req.PhysicalID)
-		if t == nil {
-			return nil, refusal(provider.KindFailed, "the handler knows no "+req.PhysicalID)
-		}
-		if hashed(d.c.w.seed, "another id", req.Token)%3 == 0 {
+		if t == nil || hashed(d.c.w.seed, "another id", req.Token)%3 == 0 {
+			// What it does not know it makes anew.
 			t, _ = d.c.make(req.Type, plain(req.Properties), req.Token)
 			return t, nil
 		}

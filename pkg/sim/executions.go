@@ -173,7 +173,7 @@ func (pl *plane) invocation(function string, payload []byte) *process {
 	if of.Op != "" {
 		what += " " + of.Op
 	}
-	inv := pl.w.process(what + " " + of.RunID[len(of.RunID)-4:])
+	inv := pl.w.process(what + " " + of.RunID[max(0, len(of.RunID)-4):])
 	inv.name += "/" + number(inv.id)
 	inv.runID, inv.execution, inv.function, inv.action, inv.decision = of.RunID, of.Execution, function, of.Action, of.Decision
 	inv.steady = pl.p.steady

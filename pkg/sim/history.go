@@ -25,7 +25,7 @@ func runOf(x asl.Execution) string {
 
 // direct plays the history: what people do, then recovery, then the proofs.
 func (w *world) direct() {
-	for i := range 2 + w.rng.IntN(4) {
+	for i := range 2 + w.rng.IntN(3) {
 		w.command(i)
 	}
 	w.quiesce()
@@ -96,6 +96,13 @@ func (w *world) command(i int) {
 	if i > 0 && w.rng.IntN(8) == 0 {
 		o.command = runlog.CommandDestroy
 	}
+	if i > 0 && w.rng.IntN(8) == 0 {
+		o.command = runlog.CommandRollback
+		o.options.RevertFailed, o.options.Force = w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
+	}
+	if w.rng.IntN(6) == 0 {
+		o.options.WaitForLock = 1 + w.rng.IntN(600)
+	}
 	if o.command == runlog.CommandDeploy && w.rng.IntN(6) == 0 {
 		plan := o
 		plan.command, plan.of = runlog.CommandPlan, runlog.CommandDeploy
@@ -103,7 +110,11 @@ func (w *world) command(i int) {
 		w.quiesce()
 		w.revive()
 	}
-	w.submit(o)
+	id := w.submit(o)
+	if w.rng.IntN(8) == 0 {
+		w.pause(time.Duration(w.rng.IntN(20000)) * time.Millisecond)
+		w.cancel(id)
+	}
 	if w.rng.IntN(6) == 0 {
 		// Somebody else deploys at the same time.
 		w.pause(time.Duration(w.rng.IntN(5000)) * time.Millisecond)
@@ -147,7 +158,7 @@ func (w *world) submit(o order) string {
 	}
 	for _, s := range o.stacks {
 		r := run.StackRequest{StackRef: runlog.StackRef{Account: account, Region: region, Name: s.name}, DisplayName: s.name, DependsOn: s.dependsOn}
-		if o.command != runlog.CommandDestroy {
+		if o.command == runlog.CommandDeploy || o.command == runlog.CommandPlan {
 			body, key := s.template()
 			if _, err := w.objects.Put(context.Background(), key, body, objectstore.Condition{}); err != nil {
 				panic(err) // memory does not fail
@@ -196,6 +207,22 @@ func (w *world) submit(o order) string {
 	return id
 }
 
+// cancel asks a run to end.
+func (w *world) cancel(runID string) {
+	p := w.process("canceller of " + runID)
+	p.steady = true
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := w.engine(p, p.name).Cancel(context.Background(), runID, "somebody")
+		w.s.note(p.name, "cancel", runID+" "+outcome(err))
+		if err == nil {
+			w.scenarios["cancelled run"] = true
+		}
+	}()
+	<-done
+}
+
 // revive starts another process where the last one has died: it settles what that has left.
 func (w *world) revive() {
 	if !w.plane.local || !w.plane.p.isDead() {
@@ -238,41 +265,23 @@ func (w *world) settleDead(pl *plane) {
 	}
 }
 
-// sweep starts settling for every run that looks dead, as the janitor's schedule does; the index may lag.
+// sweep is the janitor's schedule: it settles what nobody has told of. The index that it starts from may lag.
 func (w *world) sweep() {
-	if w.plane.p.isDead() {
+	pl := w.plane
+	if pl.p.isDead() {
 		return
 	}
-	p := w.process("sweep")
-	p.steady, p.prompt = w.s.faults.off, true
-	pl := w.plane
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		before := w.s.faults.count[Stale]
-		list, err := (gatedLog{p, w.log}).ListRuns(context.Background(), runlog.Filter{})
-		if err != nil {
-			return
-		}
-		if w.s.faults.count[Stale] > before {
-			w.scenarios["stale index"] = true
-		}
-		for _, h := range list {
-			if h.Status == runlog.StatusClosed {
-				continue
-			}
-			if running, err := (seen{p, w}).Running(context.Background(), h.Execution); err != nil || running {
-				continue
-			}
-			w.s.park(&gate{p: p, method: "settle", detail: h.RunID})
-			_, err := pl.executor.Start(context.Background(), settleMachine, "", []byte(`{"runId":"`+h.RunID+`"}`))
-			w.s.note(p.name, "starts settling", h.RunID+" "+outcome(err))
-		}
-	}()
+	payload := []byte(`{"action":"sweep"}`)
+	inv := pl.invocation(janitor, payload)
+	inv.prompt = true
+	before := w.s.faults.count[Stale]
+	answered := pl.carry(context.Background(), inv, janitor, payload)
 	select {
-	case <-done:
-	case <-p.died:
-	case <-pl.p.died:
+	case <-answered:
+	case <-inv.died:
+	}
+	if w.s.faults.count[Stale] > before {
+		w.scenarios["stale index"] = true
 	}
 	w.quiesce()
 }
@@ -287,7 +296,8 @@ func (w *world) recover() {
 	w.s.mu.Unlock()
 	w.revive()
 	w.quiesce()
-	for range 4 {
+	for range 3 {
+		w.pause(10 * time.Minute)
 		w.sweep()
 	}
 }

@@ -108,8 +108,7 @@ func sortedNumbers(m map[int]bool) []int {
 
 func TestHistories(t *testing.T) {
 	if *seeds == 0 {
-		*faultsUp = -1
-		playAll(t, 1, 100)
+		playAll(t, 1, 120)
 		return
 	}
 	first := *seed
