@@ -60,7 +60,7 @@ func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) pr
 	}
 	snapshots := func(p provider.Provider) provider.Provider { return &simulated.Snapshots{Provider: p, Client: client} }
 	return &provider.Registry{
-		Custom:       wrap(&simulated.Custom{Client: client}),
+		Custom:   wrap(&simulated.Custom{Client: client}),
 		Fallback: wrap(buckets.Wrap(provider.Named{Provider: snapshots(&simulated.Direct{Client: client, Clock: clk})})),
 		CloudControl: wrap(buckets.Wrap(provider.Named{Provider: snapshots(&cc.Provider{
 			Clock: clk, Client: cc.Cached(cloudControl(endpoint, shared)),

@@ -435,34 +435,6 @@ func (e *Engine) finishFailure(ctx context.Context, h *runlog.Header, file planF
 	return e.States.AppendSegment(ctx, h.Stack.Name, h.Stack.Region, seg)
 }
 
-// empty reports whether nothing of a stack is left, in AWS or as something to be remembered.
-func empty(l *ledger) bool {
-	return len(l.record.Resources) == 0 && len(l.cleanup) == 0 && len(l.record.Orphans) == 0
-}
-
-// forget removes the files of a stack of which nothing is left.
-func (e *Engine) forget(ctx context.Context, h *runlog.Header, l *ledger) error {
-	if l.stands != nil {
-		if err := e.States.Delete(ctx, h.Stack.Name, h.Stack.Region, l.stateETag); err != nil {
-			return err
-		}
-	}
-	if l.sidecarETag != "" {
-		if err := e.States.DeleteSidecar(ctx, h.Stack.Name, h.Stack.Region, l.sidecarETag); err != nil {
-			return err
-		}
-	}
-	return e.dropJournal(ctx, h, l)
-}
-
-// dropJournal removes the rollback journal as it stood when the run came to close: never one that a later run has begun.
-func (e *Engine) dropJournal(ctx context.Context, h *runlog.Header, l *ledger) error {
-	if l.journalETag == "" {
-		return nil
-	}
-	return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, l.journalETag)
-}
-
 // undone reports whether a rollback has undone everything, and warns of what it has not.
 func (e *Engine) undone(ctx context.Context, h *runlog.Header, ops map[string]runlog.Op) (bool, error) {
 	var undo plan.Plan
@@ -492,35 +464,4 @@ func warnLeftovers(h *runlog.Header, l *ledger) {
 			Next:    "The next deploy or destroy of the stack removes it.",
 		})
 	}
-}
-
-// finishDestroy removes the files of a stack of which nothing is left.
-func (e *Engine) finishDestroy(ctx context.Context, h *runlog.Header, req Request, l *ledger) error {
-	if len(l.record.Resources) > 0 || len(l.cleanup) > 0 {
-		return nil
-	}
-	if err := e.emptied(ctx, h, l); err != nil {
-		return err
-	}
-	e.withdrawExports(ctx, h, req)
-	return nil
-}
-
-// emptied leaves of a stack that has no resources any more what still has to be known: its orphans. Without any, nothing.
-func (e *Engine) emptied(ctx context.Context, h *runlog.Header, l *ledger) error {
-	if empty(l) {
-		return e.forget(ctx, h, l)
-	}
-	if len(l.record.Outputs) > 0 || len(l.record.Imports) > 0 || len(l.record.OutputReads) > 0 {
-		l.record.Outputs, l.record.Imports, l.record.OutputReads, l.changed = map[string]any{}, nil, nil, true
-	}
-	gen := state.Generation{}
-	if l.generation != nil {
-		gen = *l.generation
-	}
-	if err := e.saveLedger(ctx, l, h.RunID, gen); err != nil {
-		return err
-	}
-	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag
-	return e.States.DeleteJournal(ctx, h.Stack.Name, h.Stack.Region, "")
 }

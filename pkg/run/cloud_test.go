@@ -38,9 +38,9 @@ type thing struct {
 type call struct {
 	step, physicalID, token string
 	// snapshot is the final snapshot that a deletion was asked for.
-	snapshot string
-	attempt                 int
-	properties, previous    map[string]any
+	snapshot             string
+	attempt              int
+	properties, previous map[string]any
 }
 
 // outcome is what a token has led to.

@@ -314,7 +314,7 @@ func (e *Engine) planGone(ctx context.Context, req Request, child StackRequest, 
 		return nil, diags.InStack(child.Name), err
 	}
 	cp := &stackPlan{view: viewOf(child)}
-	cp.destroy(l, false)
+	warnings = append(warnings, cp.destroy(l, false)...)
 	for i := range cp.view.Changes {
 		c := &cp.view.Changes[i]
 		c.Retain = c.Retain || n.retained

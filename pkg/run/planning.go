@@ -363,30 +363,6 @@ func deployed(rec *state.Record) map[string]template.Deployed {
 	return out
 }
 
-// destroy plans the deletion of everything that the record holds. What is retained leaves the record and
-// stays, unless it is to be deleted as well.
-func (p *stackPlan) destroy(l *ledger, deleteRetained bool) diag.Diagnostics {
-	fates, orphans, diags := destroyOrphans(l, deleteRetained)
-	p.file.Orphans = fates
-	for _, o := range orphans {
-		p.view.Changes = append(p.view.Changes, diff.Change{LogicalID: o.LogicalID, Type: o.Type, Action: diff.ActionDelete, DeletionPolicy: o.Policy})
-	}
-	p.file.Plan = plan.BuildDestroy(l.stands, template.DeleteEdges(deployed(l.stands)), append(leftovers(l), orphans...)...)
-	for i := range p.file.Plan.Operations {
-		op := &p.file.Plan.Operations[i]
-		if op.Action == plan.ActionForget && deleteRetained {
-			op.Action = plan.ActionDelete
-		}
-		if !strings.HasSuffix(op.ID, plan.OldSuffix) {
-			p.view.Changes = append(p.view.Changes, diff.Change{
-				LogicalID: op.LogicalID, Type: op.Type, Action: diff.ActionDelete,
-				Retain: op.Action == plan.ActionForget, DeletionPolicy: op.Policy,
-			})
-		}
-	}
-	return diags
-}
-
 // planRun plans a stack's own run, under its lock, and checks that it still is what was shown.
 func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (planFile, diag.Diagnostics, error) {
 	s := req.Stacks[0]
@@ -563,65 +539,6 @@ func (e *Engine) PlanViews(ctx context.Context, runID string) ([]plan.StackView,
 		return nil, err
 	}
 	return views.Views, nil
-}
-
-// checkDestroy refuses to destroy a protected stack, and one whose exports a stack outside of this destroy
-// still imports (reference §7.8). It has nothing to say of other commands.
-func (e *Engine) checkDestroy(ctx context.Context, req Request) (diag.Diagnostics, error) {
-	if req.Command != runlog.CommandDestroy && req.Of != runlog.CommandDestroy {
-		return nil, nil
-	}
-	going := stackSet(req)
-	var diags diag.Diagnostics
-	for _, s := range req.Stacks {
-		if s.TerminationProtection && !req.Options.RemoveProtection {
-			diags = append(diags, diag.Diagnostic{
-				Severity: diag.Error, Stack: s.Name, Summary: "stack " + s.Name + " is protected against termination",
-				Next: "Set terminationProtection to false in the app, or pass --remove-protection.",
-			})
-		}
-		importers, err := e.States.Importers(ctx, s.Name, s.Region, nil)
-		if err != nil {
-			more, err := refusal(err)
-			if err != nil {
-				return nil, err
-			}
-			diags = append(diags, more.InStack(s.Name)...)
-			continue
-		}
-		for _, i := range importers {
-			if !going[state.Ref{Stack: i.Stack, Region: state.Region(i.Region)}] {
-				diags = append(diags, diag.Diagnostic{
-					Severity: diag.Error, Stack: s.Name,
-					Summary: fmt.Sprintf("stack %s (%s) still imports %s from %s", i.Stack, i.Region, i.ExportName, s.Name),
-					Next:    "Destroy that stack first, or take the import out of it and deploy it.",
-				})
-			}
-		}
-	}
-	return diags, nil
-}
-
-// importersFirst adds to the order of a destroy that what imports from a stack goes before it, whether the app
-// says so or not.
-func (e *Engine) importersFirst(ctx context.Context, stacks []StackRequest) ([]StackRequest, error) {
-	stacks = slices.Clone(stacks)
-	for _, producer := range stacks {
-		importers, err := e.States.Importers(ctx, producer.Name, producer.Region, nil)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range importers {
-			for k, s := range stacks {
-				if s.Name != i.Stack || state.Region(s.Region) != state.Region(i.Region) ||
-					slices.Contains(s.DependsOn, producer.Name) || slices.Contains(producer.DependsOn, s.Name) {
-					continue
-				}
-				stacks[k].DependsOn = append(slices.Clone(s.DependsOn), producer.Name)
-			}
-		}
-	}
-	return stacks, nil
 }
 
 // Submit stores a deployment's request and header. The caller then starts the execution that the header names.
