@@ -415,8 +415,8 @@ func warningsAbout(t *testing.T, p *Plane, h runlog.Header, logicalID string) []
 	return out
 }
 
-// TestWhatCannotBeUndoneIsSaid: a replacement that had to delete first stays as it is, and the run says so.
-func TestWhatCannotBeUndoneIsSaid(t *testing.T) {
+// TestAReplacementThatHadToDeleteFirstIsMadeAgain: its rollback deletes the new half and makes the old one again.
+func TestAReplacementThatHadToDeleteFirstIsMadeAgain(t *testing.T) {
 	f := &faults{}
 	p := openPlane(t, Options{Dir: t.TempDir(), WrapProvider: f.decorator()})
 	v1 := crashApp(t, 1)
@@ -426,13 +426,18 @@ func TestWhatCannotBeUndoneIsSaid(t *testing.T) {
 	if h := deployWith(t, p, v1, run.Options{}); h.Result != runlog.ResultSucceeded {
 		t.Fatal(story(t, p, h))
 	}
+	before := worldOf(t, p, "Crash")
 	f.on("create New", provider.KindInvalid)
 	h := deployWith(t, p, v2, run.Options{})
 	if h.Result != runlog.ResultFailed {
 		t.Fatalf("the deploy is %s", h.Result)
 	}
-	if len(warningsAbout(t, p, h, "Routes")) == 0 {
-		t.Errorf("no warning says that Routes could not be put back: %s", story(t, p, h))
+	properties := func(w world) any { return w.Record["resources"].(object)["Routes"].(object)["properties"] }
+	if d := cmp.Diff(properties(before), properties(worldOf(t, p, "Crash"))); d != "" {
+		t.Errorf("Routes (-before +after):\n%s\n%s", d, story(t, p, h))
+	}
+	if said := warningsAbout(t, p, h, "Routes"); len(said) > 0 {
+		t.Errorf("warnings %v", said)
 	}
 	settled(t, p, "after the rollback")
 	f.set(nil)

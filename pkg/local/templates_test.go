@@ -53,8 +53,10 @@ func refusedTemplates() map[string]string {
 		"sam--connector_hardcoded_props":   "nothing in the template is called Egg",
 		"sam--layers_with_intrinsics":      "nothing in the template is called LayerRuntimeString",
 		"sam--schema_validation_3":         "unknown resource type AWS::Foo::Bar",
-		"sam--state_machine_with_schedule": "nothing in the template is called KMSKeyArn",
-		"sam--unsupported_resources":       "the resource has no Type",
+		// CloudFormation refuses it as well: "does not support deletion policy Snapshot".
+		"sam--api_with_usageplans_shared_attributes_three": "has no snapshots",
+		"sam--state_machine_with_schedule":                 "nothing in the template is called KMSKeyArn",
+		"sam--unsupported_resources":                       "the resource has no Type",
 	}
 }
 
