@@ -114,6 +114,9 @@ func leavesOld(planned plan.Operation, op runlog.Op, after *state.Resource) bool
 		return !planned.Retain && op.Stage != stageDeleted
 	case plan.ActionUpdate:
 		return after.UpdateReplacePolicy != "Retain"
+	case plan.ActionCreate:
+		// When this was planned there was nothing; what somebody has recorded since must not lose its name.
+		return true
 	}
 	return false
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
 // timeout is a template of one queue.
@@ -72,4 +73,21 @@ func TestADeployFromAPlanThatWasNeverMadeIsRefused(t *testing.T) {
 		t.Errorf("%s %+v", h.Result, h.Failure)
 	}
 	w.sound(h.RunID)
+}
+
+func TestAResourceThatIsRecordedAfterThePlanKeepsAName(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(timeout("1"))
+	m.step()
+	theirs := map[string]any{"VisibilityTimeout": "9"}
+	w.cloud.live["theirs"] = thing{"AWS::SQS::Queue", "A", theirs}
+	rec := &state.Record{StackName: "App", Region: region, Resources: map[string]*state.Resource{
+		"A": {PhysicalID: "theirs", ResourceType: "AWS::SQS::Queue", Properties: theirs},
+	}}
+	if _, err := w.states.Save(t.Context(), rec, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.finish(m)
+	w.sound(m.runID)
+	w.accounted("App")
 }
