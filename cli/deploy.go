@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
@@ -19,6 +20,21 @@ type deployFlags struct {
 	Replace                 bool
 	RelaxVPCRoutes          bool
 	ForceStatefulRecreation bool
+	NoWait                  bool
+	FullWait                bool
+}
+
+// wait is how far creates and updates are followed.
+func (f *deployFlags) wait() (provider.WaitMode, error) {
+	switch {
+	case f.NoWait && f.FullWait:
+		return "", usage("--no-wait and --full-wait exclude each other", "")
+	case f.NoWait:
+		return provider.WaitNone, nil
+	case f.FullWait:
+		return provider.WaitFull, nil
+	}
+	return provider.WaitDefault, nil
 }
 
 func newDeploy(env *environment, global *globalFlags) *cobra.Command {
@@ -48,6 +64,10 @@ deployed with it. An app with a single stack needs no name.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			wait, err := f.wait()
+			if err != nil {
+				return err
+			}
 			return env.withPlane(ctx, global, func(plane Plane) error {
 				d, err := env.desired(ctx, plane, args, *global, f.app, f.selection, f.values)
 				if err != nil {
@@ -58,7 +78,7 @@ deployed with it. An app with a single stack needs no name.`,
 					options: run.Options{
 						SkipFinalSnapshot: f.change.SkipFinalSnapshot,
 						Concurrency:       f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation,
-						Replace: f.Replace, RelaxVPCRoutes: f.RelaxVPCRoutes,
+						Replace: f.Replace, RelaxVPCRoutes: f.RelaxVPCRoutes, Wait: wait,
 					},
 				})
 			})
@@ -70,6 +90,8 @@ deployed with it. An app with a single stack needs no name.`,
 		fs.BoolVar(&f.NoRollback, "no-rollback", false, "keep what a failed deploy has done, to continue from there")
 		fs.BoolVar(&f.Replace, "replace", false, "replace resources that keep a fixed name: the old one is deleted first")
 		fs.BoolVar(&f.RelaxVPCRoutes, "relax-vpc-routes", false, "let functions and roles not wait for the VPC's routes where only DependsOn says so")
+		fs.BoolVar(&f.NoWait, "no-wait", false, "don't wait for resources that are made and not ready yet: databases, gateways, load balancers")
+		fs.BoolVar(&f.FullWait, "full-wait", false, "wait for all that CloudFormation waits for, distributions too")
 		fs.BoolVar(&f.ForceStatefulRecreation, "force-stateful-recreation", false, "allow the replacement of resources that hold data")
 	})
 	f.values.register(cmd.Flags())
