@@ -443,7 +443,8 @@ func unimplemented(err error) bool {
 		}
 	}
 	said := strings.ToLower(err.Error())
-	return strings.Contains(said, "not been implemented") || strings.Contains(said, "not implemented") || strings.Contains(said, "not yet implemented")
+	return strings.Contains(said, "not been implemented") || strings.Contains(said, "not implemented") || strings.Contains(said, "not yet implemented") ||
+		strings.Contains(said, "unknown action:")
 }
 
 // connectionBroken: there is no answer because the connection ended, which an emulator may do to anybody.

@@ -42,6 +42,8 @@ type Env struct {
 type Coverage struct {
 	Type    string
 	Handled []string
+	// Fixed are the handled ones that nothing can change once the resource is made.
+	Fixed []string
 	// Unhandled are the others, with the reason.
 	Unhandled map[string]string
 	// CloudControl: it takes the resources that have one of the others.
@@ -72,7 +74,7 @@ func (s Service[C]) Coverage() []Coverage {
 			handled = append(handled, f.Properties...)
 		}
 		slices.Sort(handled)
-		c := Coverage{Type: k.Type, Handled: slices.Compact(handled), Unhandled: maps.Clone(k.Unhandled)}
+		c := Coverage{Type: k.Type, Handled: slices.Compact(handled), Fixed: k.CreateOnly, Unhandled: maps.Clone(k.Unhandled)}
 		if t, ok := schema.Lookup(k.Type); ok {
 			c.CloudControl = t.Provisionable
 		}

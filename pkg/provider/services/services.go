@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
 	"github.com/slipway-cdk/slipway/pkg/provider/iam"
+	"github.com/slipway-cdk/slipway/pkg/provider/logs"
 	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
 )
 
@@ -17,6 +18,7 @@ func All() []direct.Set {
 	return []direct.Set{
 		ec2.Service(),
 		iam.Service(),
+		logs.Service(),
 		sqs.Service(),
 	}
 }
