@@ -16,6 +16,7 @@ func TestWhatServicesSayWithoutACode(t *testing.T) {
 		{KindAccessDenied, "AccessDenied", `User: arn:aws:iam::1:role/x is not authorized to perform: sts:AssumeRole on resource: arn:aws:iam::1:role/y`, KindPropagation},
 		{KindAccessDenied, "AccessDenied", `User: arn:aws:iam::1:role/x is not authorized to perform: sqs:CreateQueue on resource: arn:aws:sqs:eu-west-1:1:y`, KindAccessDenied},
 		{KindInvalid, "InvalidRequest", `Invalid principal in policy (Service: S3, Status Code: 400)`, KindPropagation},
+		{KindInvalid, "InvalidParameter", `Invalid parameter: Policy Error: PrincipalNotFound`, KindPropagation},
 		{KindAlreadyExists, "AlreadyExists", `The role defined for the function cannot be assumed by Lambda`, KindAlreadyExists},
 		{KindInvalid, "InvalidRequest", `the name cannot-be-assumed-by is taken`, KindInvalid},
 		{KindFailed, "GeneralServiceException", `You must wait 60 seconds after deleting a queue before you can create another with the same name.`, KindRecentlyDeleted},
