@@ -121,6 +121,11 @@ func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, com
 		}
 		return p, append(warnings, diags...).InStack(s.Name), err
 	}
+	if _, _, err := e.States.LoadJournal(ctx, s.Name, s.Region); err != nil && !state.IsNotFound(err) && !req.Options.Lenient {
+		// A failure could not be added to it.
+		diags, err := refusal(err)
+		return nil, append(warnings, diags...).InStack(s.Name), err
+	}
 	t, ran, err := e.sourceTemplate(ctx, s)
 	if err != nil {
 		diags, err := refusal(err)

@@ -434,8 +434,18 @@ func (v *veil) missingAtTurn(op plan.Operation, before *state.Resource, compared
 const secretPrefix = "secret:"
 
 // withoutMasked makes unknown what the record holds as "***" of resources with secret properties: a service may have
-// echoed one in an attribute. "***" itself must not be sent to anybody.
+// echoed one in an attribute. "***" itself must not be sent to anybody: an attribute that is nothing else is unknown
+// too where no digest tells of it.
 func withoutMasked(resources map[string]intrinsic.Resource, masked map[string]string) map[string]intrinsic.Resource {
+	for id, r := range resources {
+		for _, value := range r.Attributes {
+			if value == secret.Mask {
+				r.Attributes = hidden(id, r.Attributes)
+				resources[id] = r
+				break
+			}
+		}
+	}
 	for key := range masked {
 		id, _, _ := strings.Cut(key, ".")
 		r, ok := resources[id]
