@@ -31,6 +31,8 @@ type Case struct {
 	Named bool `json:"named"`
 	// Shared: a second create puts what is there already, as CloudFormation's does.
 	Shared bool `json:"shared"`
+	// Heals: an update of what is gone makes it again, as that can't be told from an update that was half made.
+	Heals bool `json:"heals"`
 	// Change holds another value for every mutable property. Each is changed alone and back, then all together and back.
 	Change map[string]any `json:"change"`
 	// Together lists properties that are only changed with all others: alone the service refuses them.

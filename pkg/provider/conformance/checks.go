@@ -211,7 +211,17 @@ func (l *life) checkDelete() error {
 	}
 	if len(l.c.Change) > 0 && !l.c.Shared {
 		name := slices.Sorted(maps.Keys(l.c.Change))[0]
-		if _, err := l.settle(l.provider().Update, l.change(r, with(l.c.Properties, name, l.c.Change[name]))); !provider.IsNotFound(err) {
+		to := with(l.c.Properties, name, l.c.Change[name])
+		_, err := l.settle(l.provider().Update, l.change(r, to))
+		if l.c.Heals {
+			if err == nil {
+				r.properties = to
+				err = l.remove(r)
+			}
+			if err != nil {
+				return fmt.Errorf("making what is gone again: %w", err)
+			}
+		} else if !provider.IsNotFound(err) {
 			return fmt.Errorf("changing what is gone: %w", orFine(err))
 		}
 	}

@@ -5,6 +5,7 @@ package conformance
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/slipway-cdk/slipway/pkg/clock"
@@ -107,6 +109,8 @@ func once(t *testing.T, c Case, k check) (missing string, broken bool, err error
 	if err = l.prepare(); err == nil {
 		l.wire.Reset()
 		err = k.run(l)
+	} else if operation := new(smithy.OperationError); errors.As(err, &operation) && unimplemented(err) {
+		return operation.OperationName, l.broken, err // of what the case needs
 	}
 	l.wire.Lose = nil
 	missing, broken = missingCall(l.wire.Calls()), l.broken

@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,7 +18,7 @@ func plain(t *testing.T, cfg aws.Config) map[string]func(map[string]any) (string
 	cfg = cfg.Copy()
 	cfg.APIOptions = nil // these calls are not the provider's
 	client := iam.NewFromConfig(cfg)
-	return map[string]func(map[string]any) (string, func() error, error){
+	made := map[string]func(map[string]any) (string, func() error, error){
 		"AWS::IAM::User": func(properties map[string]any) (string, func() error, error) {
 			name := direct.Text(properties["UserName"])
 			_, err := client.CreateUser(t.Context(), &iam.CreateUserInput{UserName: &name})
@@ -35,6 +36,8 @@ func plain(t *testing.T, cfg aws.Config) map[string]func(map[string]any) (string
 			}, err
 		},
 	}
+	maps.Copy(made, plainEC2(t, cfg))
+	return made
 }
 
 // present is err unless it says that there is nothing to be deleted: the client's own retry may have met its first call's work.

@@ -3,10 +3,13 @@ package ec2
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
@@ -20,7 +23,10 @@ func Service() direct.Set {
 		Name:   "ec2",
 		New:    func(cfg aws.Config) *ec2.Client { return ec2.NewFromConfig(cfg) },
 		Errors: errorKinds,
-		Kinds:  []direct.Kind[*ec2.Client]{vpc(), subnet()},
+		Kinds: []direct.Kind[*ec2.Client]{
+			vpc(), subnet(), internetGateway(), gatewayAttachment(), routeTable(), routeTableAssociation(), route(),
+			elasticIP(), natGateway(),
+		},
 	}
 }
 
@@ -38,6 +44,34 @@ var errorKinds = direct.Errors{
 	"ConcurrentTagAccess":            provider.KindConflict,
 	"RequestResourceCountExceeded":   provider.KindThrottled,
 	"InvalidNetworkAclEntry.Unknown": provider.KindNotFound,
+	"Gateway.NotAttached":            provider.KindNotFound,
+	"Resource.AlreadyAssociated":     provider.KindAlreadyExists,
+	"RouteAlreadyExists":             provider.KindAlreadyExists,
+	"NatGatewayNotFound":             provider.KindNotFound,
+	"InvalidIPAddress.InUse":         provider.KindDependencyViolation,
+}
+
+// young is the error of a create: what it refers to may have been made a moment ago, and is not known everywhere at once. How
+// long that is worth waiting for is the engine's business.
+// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
+func young(err error) error {
+	if !errorKinds.IsKind(err, provider.KindNotFound) {
+		return err
+	}
+	failure := &provider.Error{Kind: provider.KindPropagation, Code: "NotFound", Err: err}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		failure.Code, failure.Message = api.ErrorCode(), api.ErrorMessage()
+	}
+	return failure
+}
+
+// canonical is a range of addresses as the service keeps it, anything else as it is.
+func canonical(text string) string {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.Masked().String()
+	}
+	return text
 }
 
 // mark is the filter that finds what this operation has created.
@@ -62,13 +96,18 @@ func model(tags []types.Tag) any { return direct.TagModel(direct.TagMap(tags, pa
 
 // tags is the facet of the tags, which is the same for all types of the service.
 func tags() direct.Facet[*ec2.Client] {
+	return tagsOf(func(c *call) string { return c.PhysicalID })
+}
+
+// tagsOf is tags of a type whose calls take another id than the physical one.
+func tagsOf(id func(*call) string) direct.Facet[*ec2.Client] {
 	return direct.Tags("Tags",
 		func(ctx context.Context, c *call, tags map[string]string) error {
-			_, err := c.Client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{c.PhysicalID}, Tags: direct.TagList(tags, tag)})
+			_, err := c.Client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id(c)}, Tags: direct.TagList(tags, tag)})
 			return err
 		},
 		func(ctx context.Context, c *call, keys []string) error {
-			in := ec2.DeleteTagsInput{Resources: []string{c.PhysicalID}}
+			in := ec2.DeleteTagsInput{Resources: []string{id(c)}}
 			for _, k := range keys {
 				in.Tags = append(in.Tags, types.Tag{Key: &k})
 			}
