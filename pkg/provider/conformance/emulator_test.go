@@ -121,16 +121,30 @@ func once(t *testing.T, c Case, k check) (missing string, broken bool, err error
 }
 
 func newLab(t *testing.T) *lab {
+	cfg := emulators.Config(t)
+	cfg.Credentials = inAccount()
+	return labAt(t, cfg)
+}
+
+// account is that of all labs.
+const account = "123456789012"
+
+// inAccount are credentials of the account: MiniStack takes the key for it.
+func inAccount() aws.CredentialsProvider {
+	return credentials.NewStaticCredentialsProvider(account, "testing", "")
+}
+
+// labAt is a lab whose clients have a configuration.
+func labAt(t *testing.T, cfg aws.Config) *lab {
+	t.Helper()
 	var seed [4]byte
 	_, _ = rand.Read(seed[:]) // never fails
 	l := &lab{
 		clock: clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), wire: new(direct.Recorder),
-		account: "123456789012", region: "us-east-1", seed: hex.EncodeToString(seed[:]),
+		account: account, region: "us-east-1", seed: hex.EncodeToString(seed[:]),
 		// Emulators let some operations take a while of their own: the clock of the test is far ahead of them.
 		breathe: func(d time.Duration) { time.Sleep(min(d, 20*time.Millisecond)) },
 	}
-	cfg := emulators.Config(t)
-	cfg.Credentials = credentials.NewStaticCredentialsProvider(l.account, "testing", "") // MiniStack takes the key for the account
 	l.wire.Heard = func(c direct.WireCall) { l.broken = l.broken || c.Answer != nil && connectionBroken(c.Answer) }
 	cfg.APIOptions = append(cfg.APIOptions, func(s *middleware.Stack) error { return l.wire.Middleware(s) })
 	l.open = func() map[string]provider.Provider {

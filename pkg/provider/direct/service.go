@@ -56,6 +56,7 @@ func (s Service[C]) Providers(env Env) map[string]provider.Provider {
 	clients := cached(func(account, region string) C {
 		cfg := env.Config(account, region)
 		cfg.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
+		cfg.APIOptions = append(slices.Clone(cfg.APIOptions), impatient)
 		return s.New(cfg)
 	})
 	out := map[string]provider.Provider{}

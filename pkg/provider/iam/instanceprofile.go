@@ -2,10 +2,13 @@ package iam
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
@@ -103,9 +106,21 @@ func putRole(ctx context.Context, c *call) error {
 	}
 	for _, name := range direct.Without(want, have) {
 		_, err := c.Client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &c.PhysicalID, RoleName: &name})
-		if err != nil {
+		if err != nil && !added(ctx, c, name, err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// added reports whether a refused role is the one that the profile has: what an earlier call has added may not have been
+// seen when putRole looked.
+// https://docs.aws.amazon.com/IAM/latest/APIReference/API_AddRoleToInstanceProfile.html
+func added(ctx context.Context, c *call, name string, refused error) bool {
+	var api smithy.APIError
+	if !errors.As(refused, &api) || api.ErrorCode() != "LimitExceeded" {
+		return false
+	}
+	p, err := getProfile(ctx, c, c.PhysicalID)
+	return err == nil && slices.Contains(roleNames(p), name)
 }
