@@ -86,6 +86,7 @@ var refinements = []refinement{
 			"Policy contains a statement with one or more invalid principals", // KMS, Secrets Manager
 			"KMS key is invalid for CreateGrant",                              // Lambda, on the key of the environment
 			"Invalid IAM Instance Profile",                                    // EC2, Auto Scaling
+			"Unable to validate the following destination configurations",     // S3, on the receivers of notifications
 			"Policy Error: PrincipalNotFound",                                 // SNS, on the policy of a topic
 			"is not a valid role to allow SNS to write to Cloudwatch Logs",    // SNS, on the delivery logs of a topic
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
 	"github.com/slipway-cdk/slipway/pkg/provider/iam"
 	"github.com/slipway-cdk/slipway/pkg/provider/logs"
+	"github.com/slipway-cdk/slipway/pkg/provider/s3bucket"
 	"github.com/slipway-cdk/slipway/pkg/provider/sns"
 	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
 )
@@ -20,6 +21,7 @@ func All() []direct.Set {
 		ec2.Service(),
 		iam.Service(),
 		logs.Service(),
+		s3bucket.Service(),
 		sns.Service(),
 		sqs.Service(),
 	}
