@@ -22,6 +22,23 @@ type deployFlags struct {
 	ForceStatefulRecreation bool
 	NoWait                  bool
 	FullWait                bool
+	ViaCloudControl         []string
+	ViaDirect               []string
+}
+
+// recreate are the resources that another layer is to make again.
+func (f *deployFlags) recreate() (map[string]provider.Route, error) {
+	via := map[string]provider.Route{}
+	for _, id := range f.ViaCloudControl {
+		via[id] = provider.RouteCloudControl
+	}
+	for _, id := range f.ViaDirect {
+		if _, twice := via[id]; twice {
+			return nil, usage("--recreate-via-cc-api and --recreate-via-sdk-provider both name "+id, "")
+		}
+		via[id] = provider.RouteSDK
+	}
+	return via, nil
 }
 
 // wait is how far creates and updates are followed.
@@ -68,6 +85,10 @@ deployed with it. An app with a single stack needs no name.`,
 			if err != nil {
 				return err
 			}
+			via, err := f.recreate()
+			if err != nil {
+				return err
+			}
 			return env.withPlane(ctx, global, func(plane Plane) error {
 				d, err := env.desired(ctx, plane, args, *global, f.app, f.selection, f.values)
 				if err != nil {
@@ -78,7 +99,7 @@ deployed with it. An app with a single stack needs no name.`,
 					options: run.Options{
 						SkipFinalSnapshot: f.change.SkipFinalSnapshot,
 						Concurrency:       f.change.Concurrency, NoRollback: f.NoRollback, ForceStatefulRecreation: f.ForceStatefulRecreation,
-						Replace: f.Replace, RelaxVPCRoutes: f.RelaxVPCRoutes, Wait: wait,
+						Replace: f.Replace, RelaxVPCRoutes: f.RelaxVPCRoutes, Wait: wait, RecreateVia: via,
 					},
 				})
 			})
@@ -92,6 +113,8 @@ deployed with it. An app with a single stack needs no name.`,
 		fs.BoolVar(&f.RelaxVPCRoutes, "relax-vpc-routes", false, "let functions and roles not wait for the VPC's routes where only DependsOn says so")
 		fs.BoolVar(&f.NoWait, "no-wait", false, "don't wait for resources that are made and not ready yet: databases, gateways, load balancers")
 		fs.BoolVar(&f.FullWait, "full-wait", false, "wait for all that CloudFormation waits for, distributions too")
+		fs.StringArrayVar(&f.ViaCloudControl, "recreate-via-cc-api", nil, "make the resource with this logical `ID` again through Cloud Control; may be repeated")
+		fs.StringArrayVar(&f.ViaDirect, "recreate-via-sdk-provider", nil, "make the resource with this logical `ID` again through its service's own API; may be repeated")
 		fs.BoolVar(&f.ForceStatefulRecreation, "force-stateful-recreation", false, "allow the replacement of resources that hold data")
 	})
 	f.values.register(cmd.Flags())

@@ -119,6 +119,7 @@ func (d *differ) visit(r *template.Resource) {
 		d.pending(id, replaced)
 	default:
 		d.compare(&change, r, was, desired)
+		d.recreate(&change, was)
 		d.spread(&change, r)
 	}
 	if change.Action == ActionReplace {
@@ -204,6 +205,18 @@ func (d *differ) compare(change *Change, r *template.Resource, was *state.Resour
 	for _, pc := range change.Changes {
 		change.Speculative = change.Speculative && pc.Cause != ""
 	}
+}
+
+// recreate makes a replacement of a resource that another layer is to take over.
+func (d *differ) recreate(change *Change, was *state.Resource) {
+	via, wanted := d.in.Recreate[change.LogicalID]
+	if !wanted {
+		return
+	}
+	change.Action, change.Speculative = ActionReplace, false
+	change.Changes = append([]PropertyChange{{
+		Path: "provisionedBy", Old: was.ProvisionedBy, New: via, Replacement: schema.ReplaceAlways,
+	}}, change.Changes...)
 }
 
 // ignoredKey: the Timestamp of a custom resource only makes it run (reference §6.5).

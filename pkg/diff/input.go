@@ -33,6 +33,9 @@ type Input struct {
 	// DeleteFirst allows a replacement that keeps a fixed name to delete the old resource first. Without it
 	// such a replacement is refused.
 	DeleteFirst bool
+	// Recreate are recorded resources that are to be replaced although nothing about them changes, with the layer that
+	// makes them then: "sdk" or "cc-api", as the record's provisionedBy says.
+	Recreate map[string]string
 }
 
 // Result is what Compute has found.

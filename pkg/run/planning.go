@@ -206,6 +206,9 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 			Record: l.stands, Template: t, Conditions: f.Conditions, Dependencies: deps, Scope: f.scope(t),
 			StackTags: s.Tags, DeleteFirst: req.Options.Replace,
 		}
+		if in.Recreate, more = e.recreated(req.Options.RecreateVia, t, l.stands); more.HasErrors() {
+			return append(diags, more...), nil
+		}
 		checked := diff.Check(in)
 		if checked.HasErrors() {
 			return append(diags, checked...), nil
@@ -227,7 +230,7 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	diags, p.file.Orphans = append(diags, orphans.diags...), orphans.fates
 	orphans.show(&result, t)
 	if e.Providers != nil {
-		diags = append(diags, e.routes(result.Changes, t, l.stands)...)
+		diags = append(diags, e.routes(result.Changes, t, l.stands, req.Options.RecreateVia)...)
 	}
 	v.told = answering(result.Changes)
 	for _, c := range result.Changes {
@@ -446,7 +449,7 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 		}
 		diags = append(diags, more...)
 	}
-	return plans, diags, nil
+	return plans, append(diags, unmatched(req.Options.RecreateVia, plans)...), nil
 }
 
 // stackSet holds the stacks of a request.

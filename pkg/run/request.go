@@ -97,6 +97,8 @@ type Options struct {
 	RevertFailed bool     `json:"revertFailed,omitempty"`
 	Force        bool     `json:"force,omitempty"`
 	Orphans      []string `json:"orphans,omitempty"`
+	// RecreateVia are recorded resources, by logical id, that are replaced so that another layer provisions them.
+	RecreateVia map[string]provider.Route `json:"recreateVia,omitempty"`
 	// WaitForLock is for how many seconds a run waits for the lock of a stack that somebody else works on, in the
 	// order in which the runs have come. 0 refuses at once; more than MaxWaitForLock is MaxWaitForLock.
 	WaitForLock int `json:"waitForLock,omitempty"`

@@ -13,7 +13,7 @@ import (
 
 // routes refuses the changes that no provider can make, before anything is touched: a type that nobody can provision,
 // a property that nobody can set.
-func (e *Engine) routes(changes []diff.Change, t *template.Template, rec *state.Record) diag.Diagnostics {
+func (e *Engine) routes(changes []diff.Change, t *template.Template, rec *state.Record, recreate map[string]provider.Route) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range changes {
 		res := t.Resources[c.LogicalID]
@@ -23,6 +23,9 @@ func (e *Engine) routes(changes []diff.Change, t *template.Template, rec *state.
 		var recorded provider.Route
 		if before := recordOf(rec, c.LogicalID); before != nil && before.ResourceType == c.Type {
 			recorded = provider.Route(before.ProvisionedBy)
+			if via, wanted := recreate[c.LogicalID]; wanted {
+				recorded = via
+			}
 		}
 		if _, _, err := e.Providers.For(c.Type, recorded, slices.Sorted(maps.Keys(res.Properties))); err != nil {
 			for _, d := range diag.From(err) {

@@ -251,6 +251,8 @@ func (s *stackTurn) resolve(ctx context.Context, planned plan.Operation) (operat
 		in.NameSuffix = token(s.h.RunID, planned.ID, "name", 1)[len("slipway-"):][:6]
 		if planned.Type != recordedType(before) {
 			in.Route = ""
+		} else if via, wanted := s.req.Options.RecreateVia[planned.LogicalID]; wanted {
+			in.Route = via
 		}
 	}
 	return in, nil
