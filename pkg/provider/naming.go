@@ -62,8 +62,12 @@ var nameRules = map[string]NameRule{
 		Property: "Name", MaxLen: 32, Reserved: []string{"^internal-"},
 	},
 	"AWS::ElasticLoadBalancingV2::TargetGroup": {Property: "Name", MaxLen: 32},
-	"AWS::Scheduler::Schedule":                 {Property: "Name", MaxLen: 64},
-	"AWS::Pipes::Pipe":                         {Property: "Name", MaxLen: 64},
+	"AWS::EC2::SecurityGroup": {
+		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSecurityGroup.html
+		Property: "GroupName", MaxLen: 255, Reserved: []string{"^sg-"},
+	},
+	"AWS::Scheduler::Schedule": {Property: "Name", MaxLen: 64},
+	"AWS::Pipes::Pipe":         {Property: "Name", MaxLen: 64},
 }
 
 // NameRuleOf returns the rule of a type, if Slipway names it.

@@ -67,6 +67,7 @@ var serviceRules = map[string]struct{ allowed, reserved string }{
 	"AWS::Logs::LogGroup":                       {`^[.\-_/#A-Za-z0-9]{1,512}$`, `^aws/`},
 	"AWS::SSM::Parameter":                       {`^[a-zA-Z0-9_.\-/]{1,900}$`, `(?i)^/?(aws|ssm)`},
 	"AWS::SecretsManager::Secret":               {`^[A-Za-z0-9/_+=.@-]{1,512}$`, ``},
+	"AWS::EC2::SecurityGroup":                   {`^[A-Za-z0-9 ._\-:/()#,@\[\]+=&;{}!$*]{1,255}$`, `(?i)^sg-`},
 	"AWS::StepFunctions::StateMachine":          {`^[A-Za-z0-9_-]{1,80}$`, ``},
 	"AWS::ECS::Cluster":                         {`^[A-Za-z0-9_-]{1,255}$`, ``},
 	"AWS::ECR::Repository":                      {`^[a-z0-9]+([._-][a-z0-9]+)*$`, ``},
@@ -80,7 +81,7 @@ func TestGeneratedNamesAreValid(t *testing.T) {
 	stacks := rapid.OneOf(
 		rapid.StringMatching(`[A-Za-z][A-Za-z0-9-]{0,127}`),
 		rapid.StringMatching(`[A-Za-z][A-Za-z0-9-]{0,40}(~[A-Za-z0-9]{1,60}){1,3}`),
-		rapid.StringMatching(`(aws|AWS|Ssm|internal|Internal|sthree|amzn-s3-demo|xn)-?-?[A-Za-z0-9-]{0,12}`),
+		rapid.StringMatching(`(aws|AWS|Ssm|internal|Internal|sg|SG|sthree|amzn-s3-demo|xn)-?-?[A-Za-z0-9-]{0,12}`),
 		rapid.StringMatching(`[-~._ ]{0,6}[A-Za-z0-9]?-{0,40}`), rapid.String(),
 	)
 	ids := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9]{1,255}`), rapid.SampledFrom([]string{"s3alias", "S3Alias", "OlS3", "0", "Mrap"}))

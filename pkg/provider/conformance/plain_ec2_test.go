@@ -80,6 +80,15 @@ func plainEC2(t *testing.T, cfg aws.Config) map[string]maker {
 			}
 			return *out.EgressOnlyInternetGateway.EgressOnlyInternetGatewayId, left, nil
 		},
+		"AWS::EC2::PrefixList": func(map[string]any) (string, func() error, error) {
+			out, err := client.CreateManagedPrefixList(ctx, &ec2.CreateManagedPrefixListInput{
+				PrefixListName: aws.String("ranges"), AddressFamily: aws.String("IPv4"), MaxEntries: aws.Int32(5),
+			})
+			if err != nil {
+				return "", nil, err
+			}
+			return *out.PrefixList.PrefixListId, left, nil
+		},
 		"AWS::EC2::VPCEndpoint": func(properties map[string]any) (string, func() error, error) {
 			out, err := client.CreateVpcEndpoint(ctx, &ec2.CreateVpcEndpointInput{
 				VpcId: text(properties, "VpcId"), ServiceName: text(properties, "ServiceName"), VpcEndpointType: types.VpcEndpointTypeGatewayLoadBalancer,

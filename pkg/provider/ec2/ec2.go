@@ -25,7 +25,7 @@ func Service() direct.Set {
 		Errors: errorKinds,
 		Kinds: []direct.Kind[*ec2.Client]{
 			vpc(), subnet(), internetGateway(), gatewayAttachment(), routeTable(), routeTableAssociation(), route(),
-			elasticIP(), natGateway(),
+			elasticIP(), natGateway(), securityGroup(), securityGroupIngress(), securityGroupEgress(),
 		},
 	}
 }
@@ -47,6 +47,10 @@ var errorKinds = direct.Errors{
 	"Gateway.NotAttached":            provider.KindNotFound,
 	"Resource.AlreadyAssociated":     provider.KindAlreadyExists,
 	"RouteAlreadyExists":             provider.KindAlreadyExists,
+	"InvalidGroup.Duplicate":         provider.KindAlreadyExists,
+	"InvalidGroup.InUse":             provider.KindDependencyViolation,
+	"InvalidPermission.Duplicate":    provider.KindAlreadyExists,
+	"InvalidPermission.Malformed":    provider.KindInvalid,
 	"NatGatewayNotFound":             provider.KindNotFound,
 	"InvalidIPAddress.InUse":         provider.KindDependencyViolation,
 }
