@@ -10,9 +10,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -X main.release=$(VERSION)
 DEMO_DIR := .cache/demo
 FUZZTIME ?= 60s
+SEEDS ?= 1000
+SEED ?= 0
 KILLS ?= 50
 
-.PHONY: help build demo test lint fmt bench lambdas test-kill mutants test-emulators test-diff-oracle fuzz schema synth clean
+.PHONY: help build demo test lint fmt bench lambdas test-kill sim sim-mutants mutants test-emulators test-diff-oracle fuzz schema synth clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -31,6 +33,12 @@ test: ## run every test
 
 test-kill: ## kill 50 deploys at random moments and deploy again; KILLS=N, SEED=S repeats one
 	SLIPWAY_KILLS=$(KILLS) SLIPWAY_KILL_SEED=$(SEED) $(GO) test -count=1 -timeout 30m -v -run KilledAtAnyMoment ./pkg/local
+
+sim: ## play SEEDS whole deployments with faults, from SEED on (a random one); docs/simulation.md
+	$(GO) test ./pkg/sim -run '^TestHistories$$' -count 1 -timeout 120m -v -args -seeds $(SEEDS) -seed $(SEED)
+
+sim-mutants: ## play the engine with documented bugs in it: each must break an invariant within 5,000 histories
+	$(GO) test ./pkg/sim -run '^TestMutants$$' -count 1 -timeout 600m -v -args -mutants 5000
 
 mutants: $(TOOLS)/gremlins ## plant faults in pkg/state and pkg/run; at least 80 % must be noticed; MUTANTS=packages
 	sh .ci/mutants $(MUTANTS)

@@ -182,7 +182,9 @@ func (pl *plane) invocation(function string, payload []byte) *process {
 	if pl.local {
 		inv.skew, inv.machine = pl.p.skew, pl
 	} else if pl.w.s.faults.rate[Skew] > 0 && !pl.w.s.faults.off {
-		inv.skew = pl.w.skew(inv.name)
+		if inv.skew = pl.w.skew(inv.name); inv.skew != 0 {
+			pl.w.s.met["clock skew"] = true
+		}
 	}
 	pl.adopt(inv)
 	return inv

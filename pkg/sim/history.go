@@ -217,7 +217,7 @@ func (w *world) cancel(runID string) {
 		err := w.engine(p, p.name).Cancel(context.Background(), runID, "somebody")
 		w.s.note(p.name, "cancel", runID+" "+outcome(err))
 		if err == nil {
-			w.scenarios["cancelled run"] = true
+			w.s.met["cancelled run"] = true
 		}
 	}()
 	<-done
@@ -232,6 +232,7 @@ func (w *world) revive() {
 	pl.p.steady = w.s.faults.off
 	if w.s.faults.rate[Skew] > 0 && !w.s.faults.off {
 		pl.p.skew = w.skew(pl.p.name)
+		w.s.met["clock skew"] = true
 	}
 	w.settleDead(pl)
 }
@@ -281,7 +282,7 @@ func (w *world) sweep() {
 	case <-inv.died:
 	}
 	if w.s.faults.count[Stale] > before {
-		w.scenarios["stale index"] = true
+		w.s.met[StaleIndex] = true
 	}
 	w.quiesce()
 }

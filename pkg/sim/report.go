@@ -65,3 +65,28 @@ func (r *Report) Write(w io.Writer, sites []Site) {
 		fmt.Fprintf(w, "  %-72s %9d %9d\n", s.Name, s.Hits, s.Faults)
 	}
 }
+
+// thorough is how many histories make a simulation that must have come to everything, often how often.
+const (
+	thorough = 20000
+	often    = 100
+)
+
+// Shortfalls says what a thorough simulation has not come to often enough.
+func (r *Report) Shortfalls(sites []Site) []string {
+	if r.Seeds < thorough {
+		return nil
+	}
+	var out []string
+	for _, name := range []string{ZombieAfterAbort, DuplicateNext, OtherTool, StaleIndex, LostLock} {
+		if r.Scenarios[name] < often {
+			out = append(out, fmt.Sprintf("only %d histories with: %s", r.Scenarios[name], name))
+		}
+	}
+	for _, s := range sites {
+		if s.Hits < often {
+			out = append(out, fmt.Sprintf("only %d calls of %s", s.Hits, s.Name))
+		}
+	}
+	return out
+}

@@ -25,6 +25,8 @@ type scheduler struct {
 	// phase grows as the history comes to its settled points; late calls may wait for one.
 	phase int
 	steps []step
+	// met are the situations that the history has come to.
+	met map[string]bool
 	// ending: the history is over, and whoever comes to a gate ends.
 	ending   bool
 	coverage *Coverage
@@ -226,6 +228,12 @@ func (s *scheduler) release(chosen *gate) {
 	}
 	if s.coverage != nil {
 		s.coverage.hit(chosen, v.fault)
+	}
+	switch {
+	case chosen.p.orphaned:
+		s.met[ZombieAfterAbort] = true
+	case chosen.phase > phaseUnsettled:
+		s.met["late call after settling"] = true
 	}
 	s.steps = append(s.steps, step{at: s.now, who: chosen.p.name, method: chosen.method, detail: chosen.detail, fault: v.fault})
 	s.parked = slices.DeleteFunc(s.parked, func(g *gate) bool {

@@ -22,7 +22,7 @@ func (w *world) forceUnlock() {
 	w.forced[s.name] = true
 	if runID, ours := state.RunOfOwner(held.Owner); ours {
 		if h, err := w.log.Header(context.Background(), runID); err == nil && h.Status != runlog.StatusClosed {
-			w.scenarios["lost lock"] = true
+			w.s.met[LostLock] = true
 		}
 	}
 	w.unlocking = true
@@ -56,7 +56,7 @@ func (w *world) second(s *stack) {
 			return
 		}
 		defer lock.Release(ctx) //nolint:errcheck // a lock that is gone is gone
-		w.scenarios["cdkd-like second writer"] = true
+		w.s.met[OtherTool] = true
 		for range 6 {
 			rec, etag, err := states.Load(ctx, s.name, region)
 			if err != nil || len(rec.Resources) == 0 {

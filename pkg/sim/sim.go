@@ -24,6 +24,15 @@ const (
 	phaseRedeployed // the last version has been deployed again
 )
 
+// The situations that a thorough simulation must have come to.
+const (
+	ZombieAfterAbort = "zombie after abort"
+	DuplicateNext    = "concurrent duplicate Next"
+	OtherTool        = "cdkd-like second writer"
+	StaleIndex       = "stale index"
+	LostLock         = "lost lock"
+)
+
 // Options bound what goes wrong in a history. The zero value lets everything happen.
 type Options struct {
 	// Faults is how many faults happen at most; 0 is no bound, -1 none at all.
@@ -78,7 +87,6 @@ type world struct {
 	// it had no right to.
 	forced    map[string]bool
 	touched   map[string]bool
-	scenarios map[string]bool
 	twins     []twin
 	violation string
 	why       string
@@ -113,10 +121,10 @@ func Run(seed uint64, opts Options) Result {
 	w := &world{
 		seed: seed, log: newLog(), executions: asl.NewMemoryStore(), hosts: map[string]*plane{},
 		rng: rand.New(rand.NewPCG(seed, 1)), published: map[string]bool{}, creates: map[string]int{},
-		forced: map[string]bool{}, touched: map[string]bool{}, scenarios: map[string]bool{},
+		forced: map[string]bool{}, touched: map[string]bool{},
 	}
 	w.s = &scheduler{
-		now: start, choose: rand.New(rand.NewPCG(seed, 2)), coverage: opts.Coverage,
+		met: map[string]bool{}, now: start, choose: rand.New(rand.NewPCG(seed, 2)), coverage: opts.Coverage,
 		faults: newFaults(rand.New(rand.NewPCG(seed, 3)), limit, opts.Skip),
 	}
 	w.s.between = w.meanwhile
@@ -138,7 +146,7 @@ func Run(seed uint64, opts Options) Result {
 	w.end(done)
 	r := Result{
 		Seed: seed, Violation: w.violation, Why: w.why, Steps: len(w.s.steps), Elapsed: w.s.now.Sub(start), Faults: w.s.faults.n,
-		Counts: w.s.faults.count, Scenarios: w.scenarios, history: w.s.steps, start: start,
+		Counts: w.s.faults.count, Scenarios: w.s.met, history: w.s.steps, start: start,
 	}
 	return r
 }
@@ -214,7 +222,7 @@ func (w *world) meanwhile() {
 	if f.happens(KillProcess) && w.plane.local && !w.plane.p.dead && !w.plane.p.steady {
 		w.s.note(w.plane.p.name, "kill", "the process is gone")
 		w.plane.kill()
-		w.scenarios["dead process"] = true
+		w.s.met["dead process"] = true
 	}
 	if f.happens(ForceUnlock) {
 		w.forceUnlock()
@@ -231,7 +239,7 @@ func (w *world) look() {
 	w.twins = slices.DeleteFunc(w.twins, func(t twin) bool {
 		both := t.one.began && t.two.began && !t.one.ended && !t.two.ended
 		if both && !t.one.dead && !t.two.dead && t.one.action == "next" {
-			w.scenarios["concurrent duplicate Next"] = true
+			w.s.met[DuplicateNext] = true
 		}
 		return t.one.ended && t.two.ended || t.one.dead || t.two.dead
 	})

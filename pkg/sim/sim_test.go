@@ -24,6 +24,7 @@ var (
 	seed     = flag.Uint64("seed", 0, "the first seed; 0 draws one")
 	faultsUp = flag.Int("faults", 0, "with one seed: the most faults; -1 is none")
 	keep     = flag.Int("keep", 1, "stop after so many violations")
+	brief    = flag.Bool("brief", false, "only name the first violation")
 	verbose  = flag.Bool("tell", false, "with one seed: tell the whole history, whatever comes of it")
 )
 
@@ -75,6 +76,11 @@ func playAll(t *testing.T, first uint64, n int) (*Report, *Coverage) {
 		}
 	})
 	for i, r := range failed {
+		if *brief {
+			fmt.Printf("violated by seed %d, history %d: %s\n", r.Seed, r.Seed-first+1, r.Violation)
+			t.Fail()
+			continue
+		}
 		if i > 0 {
 			t.Errorf("seed %d: %s: %s", r.Seed, r.Violation, r.Why)
 			continue
@@ -131,6 +137,9 @@ func TestHistories(t *testing.T) {
 	began := time.Now()
 	report, coverage := playAll(t, first, *seeds)
 	report.Write(os.Stdout, coverage.Sites())
+	for _, short := range report.Shortfalls(coverage.Sites()) {
+		t.Error(short)
+	}
 	fmt.Printf("\n%d histories in %s\n", report.Seeds, time.Since(began).Round(time.Second))
 }
 
