@@ -45,6 +45,8 @@ type Leftover struct {
 	Policy       string
 	// RunID is the run that has left it.
 	RunID string
+	// Remnant: a creation that failed has left it, and nothing uses it.
+	Remnant bool
 }
 
 // Build turns changes into operations.
@@ -52,13 +54,41 @@ type Leftover struct {
 // Forward: creates, updates, replacements and record-only changes, each after the operations of what it
 // depends on; a dependency through unchanged resources counts. Cleanup: removed resources, the old halves of
 // replacements ("{id}.old") and leftovers, each after the cleanups of what depended on it. What is retained
-// is forgotten instead of deleted. Operations stand in the order of the changes, cleanup last.
+// is forgotten instead of deleted. Operations stand in the order of the changes, cleanup last. What a failed creation has
+// left is removed before the next one is tried ("{id}.remnant.old"), as it may have the name that this one needs.
 //
 // O(V+E) for the usual sparse graph.
 func Build(in Input) Plan {
 	p := Plan{Version: Version, Unchanged: in.Unchanged}
-	p.Operations = append(forward(in), cleanup(in)...)
+	ops := forward(in)
+	first, left := remnants(ops, in.Leftovers)
+	in.Leftovers = left
+	p.Operations = slices.Concat(first, ops, cleanup(in))
 	return p
+}
+
+// remnants plans the removal of what failed creations have left of resources that are to be made anew, and lets those
+// wait for it. It returns the leftovers that remain for the cleanup.
+func remnants(ops []Operation, leftovers []Leftover) (first []Operation, rest []Leftover) {
+	for _, l := range leftovers {
+		i := slices.IndexFunc(ops, func(op Operation) bool {
+			return op.LogicalID == l.LogicalID && (op.Action == ActionCreate || op.Action == ActionReplace)
+		})
+		if !l.Remnant || i < 0 {
+			rest = append(rest, l)
+			continue
+		}
+		op := Operation{
+			ID: l.LogicalID + ".remnant" + OldSuffix, Kind: KindResource, Phase: PhaseForward, Action: ActionDelete,
+			LogicalID: l.LogicalID, Type: l.Type, Policy: l.Policy, PhysicalID: l.PhysicalID,
+		}
+		if slices.Contains(ops[i].DependsOn, op.ID) {
+			op.ID = fmt.Sprintf("%s.remnant%d%s", l.LogicalID, len(first)+1, OldSuffix)
+		}
+		ops[i].DependsOn = append(slices.Clone(ops[i].DependsOn), op.ID)
+		first = append(first, op)
+	}
+	return first, rest
 }
 
 func forward(in Input) []Operation {

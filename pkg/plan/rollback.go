@@ -48,7 +48,7 @@ func BuildRollback(p Plan, done map[string]Outcome) Plan {
 			undo.Irreversible = append(undo.Irreversible, Irreversible{ID: op.ID, LogicalID: op.LogicalID, Reason: reason})
 			continue
 		}
-		if op.Phase == PhaseForward {
+		if op.Phase == PhaseForward && op.Action != ActionDelete { // the remnant of a failed creation is not missed
 			changed[op.ID] = true
 		}
 	}

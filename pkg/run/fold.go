@@ -101,6 +101,8 @@ func (l *ledger) foldWrite(op runlog.Op, planned plan.Operation, before, after *
 	if before != nil && !isSame(before, after) && leavesOld(planned, op, after) {
 		l.addOld(id, before)
 	}
+	// What is recorded now does not wait for its cleanup: it may have the name of something that did.
+	l.dropOld(after)
 	l.record.Resources[id] = after
 	l.changed = true
 }
@@ -148,7 +150,11 @@ func (l *ledger) foldFailure(op runlog.Op, planned plan.Operation, again bool) e
 		// The attempt was given up, and all that is known is what it was making.
 		remnant = &state.Resource{PhysicalID: op.PhysicalID, ResourceType: op.Type, Properties: map[string]any{}}
 	}
+	if isSame(l.record.Resources[op.LogicalID], remnant) {
+		return nil // a later attempt has made it
+	}
 	l.addOld(op.LogicalID, remnant)
+	l.cleanup[len(l.cleanup)-1].Remnant = true
 	return nil
 }
 

@@ -3,6 +3,9 @@ package run_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
@@ -89,5 +92,50 @@ func TestAResourceThatIsRecordedAfterThePlanKeepsAName(t *testing.T) {
 	}
 	w.finish(m)
 	w.sound(m.runID)
+	w.accounted("App")
+}
+
+func TestWhatAFailedCreationHasLeftMakesWayForTheNext(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.script("create A", script{id: "the-name", remnant: true, fails: fails(provider.KindFailed)})
+	w.cloud.script("delete A", script{fails: fails(provider.KindFailed)})
+	w.deploy(timeout("1"))
+	if d := cmp.Diff([]string{"the-name"}, w.pending("App")); d != "" {
+		t.Fatalf("what awaits its cleanup (-want +got):\n%s", d)
+	}
+	w.cloud.forget()
+	w.cloud.script("create A", script{id: "the-name"})
+	w.cloud.script("delete A", script{})
+	if h := w.deploy(timeout("1")); h.Result != runlog.ResultSucceeded || h.Counts.Created != 1 {
+		t.Errorf("%s", w.story(h.RunID))
+	}
+	var steps []string
+	for _, c := range w.cloud.calls {
+		steps = append(steps, c.step)
+	}
+	if d := cmp.Diff([]string{"delete A", "create A"}, steps); d != "" {
+		t.Errorf("the calls (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"the-name"}, w.cloud.exists()); d != "" {
+		t.Errorf("what exists (-want +got):\n%s", d)
+	}
+	w.accounted("App")
+}
+
+func TestARollbackDoesNotMissTheRemnantOfAFailedCreation(t *testing.T) {
+	w := newWorld(t)
+	w.deploy(resources(object{"B": topic(object{})}))
+	both := resources(object{"A": queue(object{}), "B": topic(object{}), "C": topic(object{"DisplayName": ref("A")})})
+	w.cloud.script("create A", script{id: "the-name", remnant: true, fails: fails(provider.KindFailed)})
+	w.cloud.script("delete A", script{fails: fails(provider.KindFailed)})
+	w.deploy(both)
+	w.cloud.script("create A", script{})
+	w.cloud.script("delete A", script{})
+	w.cloud.script("create C", script{fails: fails(provider.KindFailed)})
+	h := w.deploy(both)
+	w.sound(h.RunID)
+	if d := cmp.Diff([]string{"B"}, sortedKeys(w.record("App"))); h.Result != runlog.ResultFailed || d != "" {
+		t.Errorf("%s, the record (-want +got):\n%s\n%s", h.Result, d, w.story(h.RunID))
+	}
 	w.accounted("App")
 }

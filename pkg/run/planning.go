@@ -350,7 +350,7 @@ func leftovers(l *ledger) []plan.Leftover {
 	for _, old := range l.cleanup {
 		out = append(out, plan.Leftover{
 			LogicalID: old.LogicalID, Type: old.Resource.ResourceType, PhysicalID: old.Resource.PhysicalID,
-			Dependencies: old.Resource.Dependencies, Policy: old.Resource.UpdateReplacePolicy, RunID: old.RunID,
+			Dependencies: old.Resource.Dependencies, Policy: old.Resource.UpdateReplacePolicy, RunID: old.RunID, Remnant: old.Remnant,
 		})
 	}
 	return out

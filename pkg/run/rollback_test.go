@@ -62,8 +62,8 @@ func TestARollbackPutsEverythingBack(t *testing.T) {
 	}
 }
 
-// TestAReplacementThatIsUndoneTakesUpItsOwnOldHalf, and not what an earlier failure has left under the same name.
-func TestAReplacementThatIsUndoneTakesUpItsOwnOldHalf(t *testing.T) {
+// TestACreationThatIsUndoneDoesNotTakeUpARemnant: what an earlier failure has left under the same name was removed before.
+func TestACreationThatIsUndoneDoesNotTakeUpARemnant(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.script("create A", script{fails: fails(provider.KindFailed), remnant: true})
 	w.cloud.script("delete A", script{fails: fails(provider.KindAccessDenied)})
@@ -77,8 +77,8 @@ func TestAReplacementThatIsUndoneTakesUpItsOwnOldHalf(t *testing.T) {
 	if got := sortedKeys(w.record("App")); h.Result != runlog.ResultFailed || len(got) != 0 {
 		t.Errorf("%s, the record has %v", h.Result, got)
 	}
-	if d := cmp.Diff(remnant, w.pending("App")); d != "" || len(remnant) != 1 {
-		t.Errorf("what waits for its cleanup (-want +got):\n%s", d)
+	if left := w.pending("App"); len(remnant) != 1 || len(left) != 0 || len(w.cloud.exists()) != 0 {
+		t.Errorf("%v waited for its cleanup, and now %v does; there is %v", remnant, left, w.cloud.exists())
 	}
 	w.accounted("App")
 }

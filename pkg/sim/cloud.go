@@ -47,8 +47,6 @@ type request struct {
 	token, operation, typ, id, body string
 	at, ready                       time.Time
 	code, message                   string
-	// remnant: the failed creation has left its resource.
-	remnant bool
 }
 
 func newCloud(w *world) *cloud {

@@ -18,8 +18,6 @@ type stack struct {
 	serial    int
 	// ever are the resources that a template has ever had a policy for under which AWS keeps them.
 	ever map[string]bool
-	// templates counts the ones that were made.
-	version int
 }
 
 // resource is one resource of an app.

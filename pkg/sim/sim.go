@@ -81,7 +81,6 @@ type world struct {
 	creates   map[string]int
 	planes    int
 	ids       int
-	rolls     int
 	runs      int
 	// forced are the stacks whose lock somebody has removed; touched the resources that another tool has changed while
 	// it had no right to.

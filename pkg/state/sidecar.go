@@ -75,6 +75,8 @@ type OldHalf struct {
 	LogicalID string `json:"logicalId"`
 	// Resource is its record as it stood before.
 	Resource *Resource `json:"resource"`
+	// Remnant: a creation that failed has left it. Nothing has ever used it, and it may stand in the way of the next try.
+	Remnant bool `json:"remnant,omitempty"`
 	// RunID is the run that has superseded it.
 	RunID string `json:"runId,omitempty"`
 	// Since is Unix milliseconds.
