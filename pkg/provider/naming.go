@@ -38,6 +38,7 @@ var nameRules = map[string]NameRule{
 	"AWS::DynamoDB::Table":        {Property: "TableName", MaxLen: 255},
 	"AWS::DynamoDB::GlobalTable":  {Property: "TableName", MaxLen: 255},
 	"AWS::Lambda::Function":       {Property: "FunctionName", MaxLen: 64},
+	"AWS::Lambda::LayerVersion":   {Property: "LayerName", MaxLen: 140},
 	"AWS::IAM::Role":              {Property: "RoleName", MaxLen: 64},
 	"AWS::IAM::User":              {Property: "UserName", MaxLen: 64},
 	"AWS::IAM::Group":             {Property: "GroupName", MaxLen: 128},

@@ -143,7 +143,7 @@ func labAt(t *testing.T, cfg aws.Config) *lab {
 		clock: clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), wire: new(direct.Recorder),
 		account: account, region: "us-east-1", seed: hex.EncodeToString(seed[:]),
 		// Emulators let some operations take a while of their own: the clock of the test is far ahead of them.
-		breathe: func(d time.Duration) { time.Sleep(min(d, 20*time.Millisecond)) },
+		breathe: func(d time.Duration) { time.Sleep(min(d/50, 100*time.Millisecond)) },
 	}
 	l.wire.Heard = func(c direct.WireCall) { l.broken = l.broken || c.Answer != nil && connectionBroken(c.Answer) }
 	cfg.APIOptions = append(cfg.APIOptions, func(s *middleware.Stack) error { return l.wire.Middleware(s) })

@@ -31,6 +31,8 @@ type lab struct {
 	seed   string
 	broken bool // the emulator has broken a connection off
 	tokens int
+	// waits counts the polls that looked again at what was not there yet: how many there are is the emulator's doing.
+	waits int
 }
 
 // life is one resource of a case.
@@ -103,7 +105,17 @@ func (l *lab) poll(req provider.Request, p provider.Progress) (provider.Progress
 	}
 	l.clock.Advance(p.RetryAfter)
 	l.breathe(p.RetryAfter)
-	return l.open()[req.Type].Poll(context.Background(), req, h)
+	before := len(l.wire.Calls())
+	next, err := l.open()[req.Type].Poll(context.Background(), req, h)
+	if calls := l.wire.Calls(); before > 0 && len(calls) > before && looksAgain(calls[before-1], calls[before]) {
+		l.waits++
+	}
+	return next, err
+}
+
+// looksAgain: a call repeats the one before it, which was answered.
+func looksAgain(last, call direct.WireCall) bool {
+	return last.Operation == call.Operation && last.Err == nil && call.Err == nil
 }
 
 // provider returns the type's provider in a process of its own.

@@ -3,11 +3,14 @@
 package conformance
 
 import (
+	"archive/zip"
+	"bytes"
 	"maps"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
@@ -36,7 +39,34 @@ func plain(t *testing.T, cfg aws.Config) map[string]func(map[string]any) (string
 			}, err
 		},
 	}
+	// An object in a bucket of its own, of which the id is the name: "code.zip" with one file.
+	made["Archive"] = func(properties map[string]any) (string, func() error, error) {
+		client, bucket := pathStyle(cfg), direct.Text(properties["BucketName"])
+		if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
+			return "", nil, err
+		}
+		var body bytes.Buffer
+		archive := zip.NewWriter(&body)
+		file, err := archive.Create(direct.Text(properties["File"]))
+		if err == nil {
+			_, err = file.Write([]byte(direct.Text(properties["Text"])))
+		}
+		if err == nil {
+			err = archive.Close()
+		}
+		if err == nil {
+			_, err = client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("code.zip"), Body: bytes.NewReader(body.Bytes())})
+		}
+		return bucket, func() error {
+			_, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("code.zip")})
+			if err == nil {
+				_, err = client.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket})
+			}
+			return err
+		}, err
+	}
 	maps.Copy(made, plainEC2(t, cfg))
+	maps.Copy(made, plainLambda(t, cfg))
 	return made
 }
 

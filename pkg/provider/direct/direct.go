@@ -124,6 +124,8 @@ type Live struct {
 type Call[C any] struct {
 	provider.Request
 	Client C
+	// Doubt: an earlier call of this operation, without an answer, may have made what is to be created.
+	Doubt bool
 }
 
 // Has reports whether the template gives a property.

@@ -93,7 +93,7 @@ func (m *machine[C]) call(req provider.Request, pos position) *Call[C] {
 	if pos.Operation == opCreate {
 		req.Previous = nil
 	}
-	return &Call[C]{Request: req, Client: m.client(req.Account, req.Region)}
+	return &Call[C]{Request: req, Client: m.client(req.Account, req.Region), Doubt: req.Repeat || pos.Doubts > 0}
 }
 
 // run goes on from a position until the operation has ended or has to wait.
@@ -106,15 +106,18 @@ func (m *machine[C]) run(ctx context.Context, req provider.Request, pos position
 		phase, facet := pos.Phase, pos.Facet
 		live, wait, err := m.step(ctx, c, &pos)
 		throttled := false
-		if err != nil {
+		if err == nil {
+			pos.Stumbles = 0
+		} else {
 			failure := m.errors.wrap(err)
 			throttled = failure.Kind == provider.KindThrottled
 			if wait, err = m.stumble(ctx, &pos, failure); err != nil {
 				return provider.Progress{}, m.named(pos, err)
 			}
+			pos.Stumbles++
 		}
 		if pos.Phase != phase || pos.Facet != facet {
-			pos.Tries = 0
+			pos.Tries, pos.Stumbles = 0, 0
 		}
 		switch {
 		case pos.Phase == phaseDone:
@@ -162,7 +165,9 @@ func (m *machine[C]) step(ctx context.Context, c *Call[C], pos *position) (live 
 		if level < Usable {
 			return live, pause(pos.Tries), nil
 		}
-		pos.Phase = phaseFacets
+		if pos.Phase = phaseFacets; level >= needed(c.Wait) && !m.pending(c, *pos) {
+			pos.Phase = phaseRead // it has come as far as it has to
+		}
 	case phaseFacets:
 		return live, 0, m.facets(ctx, c, pos)
 	case phaseAwait:
@@ -224,6 +229,11 @@ func (m *machine[C]) facets(ctx context.Context, c *Call[C], pos *position) erro
 	}
 	pos.Phase = phaseAwait
 	return nil
+}
+
+// pending reports whether there is a facet left to put.
+func (m *machine[C]) pending(c *Call[C], pos position) bool {
+	return slices.ContainsFunc(m.kind.Facets[min(pos.Facet, len(m.kind.Facets)):], func(f Facet[C]) bool { return f.due(c, pos.Operation) })
 }
 
 // due reports whether an operation has to put the facet.
@@ -299,7 +309,7 @@ func (m *machine[C]) ours(c *Call[C], pos *position, found Found) bool {
 	case found.Tags != nil:
 		return found.Tags[markKey] == c.Mark()
 	case m.kind.Identity == ByName:
-		return (c.Repeat || pos.Doubts > 0) && found.Properties != nil && asDesired(c, found.Properties)
+		return c.Doubt && found.Properties != nil && asDesired(c, found.Properties)
 	}
 	return true
 }
@@ -319,7 +329,7 @@ func (m *machine[C]) stumble(ctx context.Context, pos *position, failure *provid
 	if ctx.Err() != nil {
 		return 0, &provider.Error{Kind: provider.KindUnavailable, Code: "Interrupted", Message: "the call was cut off", Err: errors.Join(ctx.Err(), failure)}
 	}
-	wait := max(pause(pos.Tries), failure.RetryAfter)
+	wait := max(pause(pos.Stumbles), failure.RetryAfter)
 	switch pos.Phase {
 	case phaseCreate:
 		switch {
@@ -350,11 +360,11 @@ func (m *machine[C]) stumble(ctx context.Context, pos *position, failure *provid
 	case phaseDoubt:
 	default:
 		// What has just been made is not known everywhere at once.
-		if failure.Kind == provider.KindNotFound && pos.Operation == opCreate && pos.Tries < maxTries {
+		if failure.Kind == provider.KindNotFound && pos.Operation == opCreate && pos.Stumbles < maxTries {
 			return wait, nil
 		}
 	}
-	if passing(failure.Kind) && pos.Tries < maxTries {
+	if passing(failure.Kind) && pos.Stumbles < maxTries {
 		return wait, nil
 	}
 	return 0, failure

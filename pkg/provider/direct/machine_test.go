@@ -256,7 +256,7 @@ func TestWithoutTagsOnlyWhatAnEarlierCallCanHaveMadeIsTaken(t *testing.T) {
 }
 
 func TestWaitModesStopAtTheirLevels(t *testing.T) {
-	for mode, looks := range map[provider.WaitMode]int{provider.WaitNone: 4, provider.WaitDefault: 6, provider.WaitFull: 9} {
+	for mode, looks := range map[provider.WaitMode]int{provider.WaitNone: 3, provider.WaitDefault: 6, provider.WaitFull: 9} {
 		b := newBench(t, kind(ByName))
 		b.store.looks = 3
 		req := request(map[string]any{"QueueName": "q"})
@@ -267,6 +267,24 @@ func TestWaitModesStopAtTheirLevels(t *testing.T) {
 		if seen := b.store.things["q"].seen; seen != looks {
 			t.Errorf("mode %q looked %d times, want %d", mode, seen, looks)
 		}
+	}
+}
+
+func TestWaitingLeavesRoomForFailures(t *testing.T) {
+	b := newBench(t, kind(ByName))
+	b.store.looks = 3 * maxTries
+	looked := 0
+	b.store.fail = func(call string, after bool) error {
+		if call != "Stable" || after {
+			return nil
+		}
+		if looked++; looked == 2*maxTries {
+			return errLost
+		}
+		return nil
+	}
+	if _, err := b.settle(b.p.Create, request(map[string]any{"QueueName": "q"})); err != nil || looked < 2*maxTries {
+		t.Errorf("after %d looks: %v", looked, err)
 	}
 }
 

@@ -41,6 +41,8 @@ type position struct {
 	ID string `json:"id,omitempty"`
 	// Tries counts the waits in this phase.
 	Tries int `json:"tries,omitempty"`
+	// Stumbles counts the calls that failed in this phase, one after the other: waiting for the resource does not use them up.
+	Stumbles int `json:"stumbles,omitempty"`
 	// Doubts counts the creates without an answer; DoubtSince is when the last one was made.
 	Doubts     int       `json:"doubts,omitempty"`
 	DoubtSince time.Time `json:"doubtSince,omitzero"`

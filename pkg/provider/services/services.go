@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
 	"github.com/slipway-cdk/slipway/pkg/provider/iam"
+	"github.com/slipway-cdk/slipway/pkg/provider/lambda"
 	"github.com/slipway-cdk/slipway/pkg/provider/logs"
 	"github.com/slipway-cdk/slipway/pkg/provider/s3bucket"
 	"github.com/slipway-cdk/slipway/pkg/provider/sns"
@@ -20,6 +21,7 @@ func All() []direct.Set {
 	return []direct.Set{
 		ec2.Service(),
 		iam.Service(),
+		lambda.Service(),
 		logs.Service(),
 		s3bucket.Service(),
 		sns.Service(),
