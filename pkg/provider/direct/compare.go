@@ -20,7 +20,7 @@ func Covers(typeName, property string, live, want any) bool {
 		t = new(schema.Type)
 	}
 	p := t.Properties[property]
-	if p != nil && property == t.TagProperty && p.Kind == schema.KindList {
+	if p != nil && property == t.TagProperty && (p.Kind == schema.KindList || p.Kind == schema.KindUnion) {
 		tags := *p
 		tags.Unordered = true
 		p = &tags

@@ -8,6 +8,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
+	"github.com/slipway-cdk/slipway/pkg/provider/events"
 	"github.com/slipway-cdk/slipway/pkg/provider/iam"
 	"github.com/slipway-cdk/slipway/pkg/provider/lambda"
 	"github.com/slipway-cdk/slipway/pkg/provider/logs"
@@ -20,6 +21,7 @@ import (
 func All() []direct.Set {
 	return []direct.Set{
 		ec2.Service(),
+		events.Service(),
 		iam.Service(),
 		lambda.Service(),
 		logs.Service(),
