@@ -73,7 +73,8 @@ type Calls struct {
 // Difference is a check that an emulator can't pass.
 type Difference struct {
 	Emulator string `json:"emulator"`
-	Check    string `json:"check"`
+	// Check is a column of the matrix, or "faults" for the fault run, which then runs elsewhere.
+	Check string `json:"check"`
 	// Properties are those, or attributes, that it is about: the check has to fail with them and runs once more without. None: the check as a whole.
 	Properties []string `json:"properties"`
 	Because    string   `json:"because"`

@@ -2,11 +2,14 @@ package ec2
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
 
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 )
 
@@ -134,6 +137,19 @@ func sendRules(ctx context.Context, c *call, egress bool, add []types.IpPermissi
 		_, err = c.Client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: &c.PhysicalID, SecurityGroupRuleIds: gone})
 	} else if err == nil && len(gone) > 0 {
 		_, err = c.Client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &c.PhysicalID, SecurityGroupRuleIds: gone})
+	}
+	return stale(err)
+}
+
+// stale makes the facet be put again, from a new reading: the rules that putDirection has read were no longer those that stand, because
+// an earlier call that nobody has heard of has been at work since.
+func stale(err error) error {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "InvalidPermission.Duplicate", "InvalidPermission.NotFound", "InvalidSecurityGroupRuleId.NotFound":
+			return &provider.Error{Kind: provider.KindConflict, Code: api.ErrorCode(), Message: api.ErrorMessage(), Err: err}
+		}
 	}
 	return err
 }
