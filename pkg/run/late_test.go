@@ -1,7 +1,10 @@
 package run_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -138,4 +141,36 @@ func TestARollbackDoesNotMissTheRemnantOfAFailedCreation(t *testing.T) {
 		t.Errorf("%s, the record (-want +got):\n%s\n%s", h.Result, d, w.story(h.RunID))
 	}
 	w.accounted("App")
+}
+
+// hanging is a provider whose calls are never answered.
+type hanging struct{ *cloud }
+
+func (h hanging) For(_ string, recorded provider.Route, _ []string) (provider.Provider, provider.Route, error) {
+	return h, recorded, nil
+}
+
+func (h hanging) Create(ctx context.Context, _ provider.Request) (provider.Progress, error) {
+	<-ctx.Done()
+	return provider.Progress{}, ctx.Err()
+}
+
+func TestNoCallOutlivesItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.engine.Providers = hanging{w.cloud}
+		m := w.submitDeploy(timeout("1"))
+		m.until(m.atItem("A"))
+		began := time.Now()
+		if status, err := m.provision(w.engine, "A"); failure(err) != run.ErrorUnavailable {
+			t.Errorf("it answers %+v, %v", status, err)
+		}
+		op, err := w.log.Op(t.Context(), m.runID, "A")
+		if err != nil || op.Status != runlog.OpIntent {
+			t.Fatalf("the operation is %+v, %v", op, err)
+		}
+		if took := time.Since(began); took > op.Lease.Until.Sub(op.StartedAt) {
+			t.Errorf("the call took %s, its lease was for %s", took, op.Lease.Until.Sub(op.StartedAt))
+		}
+	})
 }

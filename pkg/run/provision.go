@@ -146,7 +146,10 @@ func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in
 		e.tell(ctx, runID, input, op, runlog.OpStarted)
 	}
 
-	op, err = e.work(ctx, runID, in, input, op, now.Add(slice))
+	// No call outlives the lease: whoever recovers the operation after it must not meet one that is still under way.
+	leased, release := context.WithTimeout(ctx, slice+leaseSlack)
+	defer release()
+	op, err = e.work(leased, runID, in, input, op, now.Add(slice))
 	if err != nil {
 		return runlog.Op{}, err
 	}
