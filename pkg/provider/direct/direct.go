@@ -11,6 +11,7 @@ package direct
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
@@ -96,11 +97,15 @@ type Facet[C any] struct {
 	// Defaults are what a property that is removed from the template becomes: Put finds it among the properties as if the
 	// template gave it. For a property without one Put asks Call.Removed.
 	Defaults map[string]any
-	// Put sets the facet to c.Properties. It has the same effect made twice.
+	// Put sets the facet to c.Properties. It has the same effect made twice. A facet that takes several calls, each of which
+	// has to wait for the one before, makes one of them and answers ErrAgain while others are left.
 	Put func(ctx context.Context, c *Call[C]) error
 	// Settle: the resource has to be Usable again before the next facet.
 	Settle bool
 }
+
+// ErrAgain is what Put answers to be called once more when the resource is Usable again.
+var ErrAgain = errors.New("the facet is to be put again")
 
 // Found is what Find has found.
 type Found struct {

@@ -19,6 +19,8 @@ const (
 	// maxTries bounds how often one phase is repeated because its call was throttled, lost or too early: about a minute
 	// at the distances of pause.
 	maxTries = 10
+	// maxRounds bounds how often one facet says ErrAgain.
+	maxRounds = 100
 	// maxDoubts bounds how often a create is made again because its answer was lost.
 	maxDoubts = 4
 )
@@ -218,10 +220,17 @@ func (m *machine[C]) facets(ctx context.Context, c *Call[C], pos *position) erro
 		if !f.due(c, pos.Operation) {
 			continue
 		}
-		if err := f.Put(ctx, f.fill(c)); err != nil {
+		switch err := f.Put(ctx, f.fill(c)); {
+		case errors.Is(err, ErrAgain) && pos.Rounds < maxRounds:
+			pos.Rounds++
+			pos.Phase = phaseStable
+			return nil
+		case errors.Is(err, ErrAgain):
+			return &provider.Error{Kind: provider.KindTimeout, Code: "NotStabilized", Message: fmt.Sprintf("%s takes more calls than it should", strings.Join(f.Properties, ", "))}
+		case err != nil:
 			return err
 		}
-		pos.Facet++
+		pos.Facet, pos.Rounds = pos.Facet+1, 0
 		if f.Settle && m.kind.Stable != nil {
 			pos.Phase = phaseStable
 		}

@@ -423,3 +423,33 @@ func TestACallThatIsCutOffMayBeMadeAgain(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestAFacetOfSeveralCallsWaitsBetweenThem(t *testing.T) {
+	k := kind(ByName)
+	left := 3
+	k.Facets = []Facet[*store]{{Properties: []string{"RedrivePolicy"}, Put: func(_ context.Context, c *Call[*store]) error {
+		return c.Client.with("Put", c.PhysicalID, func(t *thing) { t.seen, left = 0, left-1 })
+	}}}
+	put := k.Facets[0].Put
+	k.Facets[0].Put = func(ctx context.Context, c *Call[*store]) error {
+		if err := put(ctx, c); err != nil || left <= 0 {
+			return err
+		}
+		return ErrAgain
+	}
+	b := newBench(t, k)
+	b.store.looks = 2
+	if _, err := b.settle(b.p.Create, request(map[string]any{"QueueName": "q", "RedrivePolicy": "r"})); err != nil {
+		t.Fatal(err)
+	}
+	want := "Create Stable Stable Put Stable Stable Put Stable Stable Put Stable Stable Stable Stable Read"
+	if got := strings.Join(b.store.calls, " "); got != want {
+		t.Errorf("the calls are\n%s, want\n%s", got, want)
+	}
+	left = maxRounds * 2
+	req := request(map[string]any{"QueueName": "q", "RedrivePolicy": "s"})
+	req.PhysicalID, req.Previous = "q", map[string]any{"QueueName": "q", "RedrivePolicy": "r"}
+	if _, err := b.settle(b.p.Update, req); provider.KindOf(err) != provider.KindTimeout {
+		t.Errorf("a facet without end ends with %v", err)
+	}
+}

@@ -37,6 +37,8 @@ type position struct {
 	Phase     string `json:"phase"`
 	// Facet is the next facet to put.
 	Facet int `json:"facet,omitempty"`
+	// Rounds counts how often the facet has said that it is to be put again.
+	Rounds int `json:"rounds,omitempty"`
 	// ID is the physical id of what this operation has made, or works on.
 	ID string `json:"id,omitempty"`
 	// Tries counts the waits in this phase.

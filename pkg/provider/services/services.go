@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
+	"github.com/slipway-cdk/slipway/pkg/provider/dynamodb"
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
 	"github.com/slipway-cdk/slipway/pkg/provider/events"
 	"github.com/slipway-cdk/slipway/pkg/provider/iam"
@@ -20,6 +21,7 @@ import (
 // All returns every service.
 func All() []direct.Set {
 	return []direct.Set{
+		dynamodb.Service(),
 		ec2.Service(),
 		events.Service(),
 		iam.Service(),
