@@ -27,8 +27,8 @@ type Stack struct {
 // Resource is one resource as its service describes it.
 type Resource struct {
 	Type string
-	// ID is the physical id, as Ref returns it.
-	ID         string
+	// ID is the physical id by which the provider reads it, and Ref what Ref returns.
+	ID, Ref    string
 	Properties map[string]any
 	Attributes map[string]any
 }
@@ -57,7 +57,7 @@ func Compare(stage string, ours, theirs Stack) (values int, out []Difference) {
 			}
 			out = append(out, Difference{Stage: stage, LogicalID: id, Type: typeName, What: what, Ours: text(ours), Theirs: text(theirs)})
 		}
-		differ("Ref", x.ID, y.ID)
+		differ("Ref", x.Ref, y.Ref)
 		for _, name := range union(x.Properties, y.Properties) {
 			differ("property "+name, x.Properties[name], y.Properties[name])
 		}
@@ -100,7 +100,10 @@ var (
 	// madeUp are ids that services make: "vpc-0123abcd", "AROA…", a UUID.
 	madeUp = regexp.MustCompile(`^([a-z]+(-[a-z]+)*-[0-9a-f]{8,}|[A-Z0-9]{16,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z0-9]{10})$`)
 	// where is the emulator's address, which it calls by several names, and moment a time.
-	where  = regexp.MustCompile(`https?://(localhost|127\.0\.0\.1)(:\d+)?/`)
+	where = regexp.MustCompile(`https?://(localhost|127\.0\.0\.1)(:\d+)?/`)
+	// host is a name that AWS makes up for an endpoint, and digest that of a zip that each side has made for itself, with times in it.
+	host   = regexp.MustCompile(`https://[a-z0-9]{10,32}\.(lambda-url|execute-api)\.`)
+	digest = regexp.MustCompile(`^[A-Za-z0-9+/]{43}=$`)
 	moment = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+\d\d:?\d\d)?`)
 )
 
@@ -116,6 +119,7 @@ func (a Atoms) Add(logicalID string, r Resource, given string) {
 		put(name, logicalID)
 	}
 	put(last(r.ID), logicalID)
+	put(last(r.Ref), logicalID)
 	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
 		list, ok := r.Attributes[name].([]any)
 		if !ok {
@@ -190,12 +194,13 @@ func (s Stack) plain() Stack {
 	a := s.atoms()
 	clean := func(v any) any {
 		return mapped(a.Plain(v), func(s string) string {
-			return moment.ReplaceAllString(where.ReplaceAllString(s, "https://<emulator>/"), "<time>")
+			s = host.ReplaceAllString(where.ReplaceAllString(s, "https://<emulator>/"), "https://<id>.$1.")
+			return digest.ReplaceAllString(moment.ReplaceAllString(s, "<time>"), "<digest>")
 		})
 	}
 	out := Stack{Resources: map[string]Resource{}, Outputs: map[string]string{}}
 	for id, r := range s.Resources {
-		plain := Resource{Type: r.Type, ID: clean(r.ID).(string)}
+		plain := Resource{Type: r.Type, ID: clean(r.ID).(string), Ref: clean(r.Ref).(string)}
 		plain.Properties, _ = clean(r.Properties).(map[string]any)
 		plain.Attributes, _ = clean(r.Attributes).(map[string]any)
 		out.Resources[id] = plain

@@ -11,7 +11,7 @@ func TestMadeUpNamesDoNotDiffer(t *testing.T) {
 		return Stack{
 			Resources: map[string]Resource{
 				"Queue": {
-					Type: "AWS::SQS::Queue", ID: "http://sqs/123456789012/" + name,
+					Type: "AWS::SQS::Queue", ID: "http://sqs/123456789012/" + name, Ref: "http://sqs/123456789012/" + name,
 					Properties: map[string]any{"QueueName": name, "DelaySeconds": json.Number(text(delay))},
 					Attributes: map[string]any{"Arn": arn},
 				},
@@ -38,7 +38,7 @@ func TestMadeUpNamesDoNotDiffer(t *testing.T) {
 func TestAnIDOfAnotherShapeDiffers(t *testing.T) {
 	role := func(id string) Stack {
 		return Stack{Resources: map[string]Resource{"Role": {
-			Type: "AWS::IAM::Role", ID: id, Properties: map[string]any{"RoleName": last(id)},
+			Type: "AWS::IAM::Role", ID: last(id), Ref: id, Properties: map[string]any{"RoleName": last(id)},
 			Attributes: map[string]any{"Arn": "arn:aws:iam::123456789012:role/" + last(id), "RoleId": "AROAABCDEFGHIJKLMNOP"},
 		}}}
 	}

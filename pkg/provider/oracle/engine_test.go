@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/asl"
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/emulators"
+	"github.com/slipway-cdk/slipway/pkg/intrinsic"
 	"github.com/slipway-cdk/slipway/pkg/localdb"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	objects "github.com/slipway-cdk/slipway/pkg/objectstore/local"
@@ -28,6 +29,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	logs "github.com/slipway-cdk/slipway/pkg/runlog/local"
+	"github.com/slipway-cdk/slipway/pkg/schema"
 	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/statemachine"
 )
@@ -227,6 +229,13 @@ func (e *engine) look(t *testing.T, r recorded) (Stack, error) {
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", id, err)
 		}
+		ref, ok := intrinsic.Ref(&intrinsic.Scope{Schema: schema.Lookup}, intrinsic.Resource{
+			Type: have.ResourceType, PhysicalID: have.PhysicalID, Properties: have.Properties, Attributes: have.Attributes,
+		})
+		if !ok {
+			return s, fmt.Errorf("%s has no Ref", id)
+		}
+		live.Ref = direct.Text(ref)
 		s.Resources[id] = live
 	}
 	return s, nil
@@ -271,7 +280,7 @@ func (e *engine) left(t *testing.T, s, ours Stack, r recorded) []string {
 		if known := r.resources[id]; known != nil {
 			properties, _ = own.Own(plain.Plain(known.Properties)).(map[string]any)
 		}
-		if _, err := e.read(t, have.Type, addressed(have.Type, have.ID, properties), properties); !provider.IsNotFound(err) {
+		if _, err := e.read(t, have.Type, have.ID, properties); !provider.IsNotFound(err) {
 			out = append(out, fmt.Sprintf("%s (%s)", id, have.Type))
 		}
 	}

@@ -116,13 +116,13 @@ func (f *formation) look(t *testing.T, e *engine, record recorded, ours Stack) (
 		if err != nil {
 			return s, fmt.Errorf("%s (%s): %w", logicalID, id, err)
 		}
-		r.ID = id
+		r.Ref = id
 		s.Resources[logicalID] = r
 		own.Add(logicalID, r, s.Given)
 		delete(ids, logicalID)
 	}
 	for logicalID, id := range ids {
-		s.Resources[logicalID] = Resource{ID: id}
+		s.Resources[logicalID] = Resource{ID: id, Ref: id}
 	}
 	out, err := f.client.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &f.id})
 	if err != nil {
@@ -142,6 +142,11 @@ func addressed(typeName, id string, properties map[string]any) string {
 		return last(id)
 	case "AWS::EC2::VPCGatewayAttachment":
 		return direct.Text(properties["InternetGatewayId"]) + direct.Text(properties["VpnGatewayId"]) + "|" + last(id)
+	case "AWS::Lambda::Url":
+		return direct.Text(properties["TargetFunctionArn"])
+	case "AWS::Events::Rule":
+		bus := strings.TrimPrefix(direct.Text(properties["EventBusName"])+"/", "/")
+		return "arn:aws:events:" + region + ":" + account + ":rule/" + bus + last(id)
 	case "AWS::S3::BucketPolicy":
 		return direct.Text(properties["Bucket"])
 	case "AWS::IAM::Policy":
