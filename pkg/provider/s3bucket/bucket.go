@@ -110,7 +110,7 @@ const (
 	// https://docs.aws.amazon.com/cdk/api/v2/docs/aws-cdk-lib.aws_s3.Bucket.html#autodeleteobjects
 	autoDelete = "aws-cdk:auto-delete-objects"
 	// maxPages is how much of a bucket one step deletes, in pages of a thousand.
-	maxPages = 20
+	maxPages = 10
 )
 
 // deleteBucket deletes what is in a bucket only where the template has asked for it: CDK's own handler has emptied it by then, but for

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
 	"github.com/slipway-cdk/slipway/pkg/provider/events"
 	"github.com/slipway-cdk/slipway/pkg/provider/iam"
+	"github.com/slipway-cdk/slipway/pkg/provider/kms"
 	"github.com/slipway-cdk/slipway/pkg/provider/lambda"
 	"github.com/slipway-cdk/slipway/pkg/provider/logs"
 	"github.com/slipway-cdk/slipway/pkg/provider/s3bucket"
@@ -25,6 +26,7 @@ func All() []direct.Set {
 		ec2.Service(),
 		events.Service(),
 		iam.Service(),
+		kms.Service(),
 		lambda.Service(),
 		logs.Service(),
 		s3bucket.Service(),
