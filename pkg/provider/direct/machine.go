@@ -292,7 +292,7 @@ func (m *machine[C]) doubt(ctx context.Context, c *Call[C], pos *position) (time
 		}
 	}
 	switch {
-	case found.ID != "" && m.ours(c, pos, found):
+	case found.ID != "" && m.ours(c, found):
 		pos.made(found.ID)
 		return 0, nil
 	case found.ID != "":
@@ -311,7 +311,7 @@ func (m *machine[C]) doubt(ctx context.Context, c *Call[C], pos *position) (time
 	return 0, nil
 }
 
-func (m *machine[C]) ours(c *Call[C], pos *position, found Found) bool {
+func (m *machine[C]) ours(c *Call[C], found Found) bool {
 	switch {
 	case m.kind.Identity == ByMark:
 		return true

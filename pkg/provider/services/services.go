@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/s3bucket"
 	"github.com/slipway-cdk/slipway/pkg/provider/sns"
 	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
+	"github.com/slipway-cdk/slipway/pkg/provider/ssm"
 )
 
 // All returns every service.
@@ -32,6 +33,7 @@ func All() []direct.Set {
 		s3bucket.Service(),
 		sns.Service(),
 		sqs.Service(),
+		ssm.Service(),
 	}
 }
 
