@@ -76,19 +76,20 @@ var refinements = []refinement{
 		to: KindPropagation, from: slices.Concat(vague, []Kind{KindAccessDenied, KindNotFound}),
 		phrases: []string{
 			"is not authorized to perform: sts:AssumeRole",
-			"cannot be assumed by",                                            // Lambda and others: "The role defined for the function cannot be assumed by Lambda."
-			"is unable to assume",                                             // Firehose, Glue: "… is unable to assume role"
-			"is authorized to assume the provided role",                       // Step Functions: "Neither the global service principal …, nor the regional one …"
-			"you provide must allow AWS EventBridge Scheduler to assume",      // EventBridge Scheduler
-			"The provided execution role does not have permissions",           // Lambda, on networks and event sources
-			"Please ensure the role can perform",                              // Lambda, on streams
-			"Invalid principal in policy",                                     // S3, SQS, SNS, ECR
-			"Policy contains a statement with one or more invalid principals", // KMS, Secrets Manager
-			"KMS key is invalid for CreateGrant",                              // Lambda, on the key of the environment
-			"Invalid IAM Instance Profile",                                    // EC2, Auto Scaling
-			"Unable to validate the following destination configurations",     // S3, on the receivers of notifications
-			"Policy Error: PrincipalNotFound",                                 // SNS, on the policy of a topic
-			"is not a valid role to allow SNS to write to Cloudwatch Logs",    // SNS, on the delivery logs of a topic
+			"cannot be assumed by", // Lambda and others: "The role defined for the function cannot be assumed by Lambda."
+			"is unable to assume",  // Firehose, Glue: "… is unable to assume role"
+			"state machine IAM Role is not authorized to access the Log Destination", // Step Functions, on the log group
+			"is authorized to assume the provided role",                              // Step Functions: "Neither the global service principal …, nor the regional one …"
+			"you provide must allow AWS EventBridge Scheduler to assume",             // EventBridge Scheduler
+			"The provided execution role does not have permissions",                  // Lambda, on networks and event sources
+			"Please ensure the role can perform",                                     // Lambda, on streams
+			"Invalid principal in policy",                                            // S3, SQS, SNS, ECR
+			"Policy contains a statement with one or more invalid principals",        // KMS, Secrets Manager
+			"KMS key is invalid for CreateGrant",                                     // Lambda, on the key of the environment
+			"Invalid IAM Instance Profile",                                           // EC2, Auto Scaling
+			"Unable to validate the following destination configurations",            // S3, on the receivers of notifications
+			"Policy Error: PrincipalNotFound",                                        // SNS, on the policy of a topic
+			"is not a valid role to allow SNS to write to Cloudwatch Logs",           // SNS, on the delivery logs of a topic
 		},
 	},
 }

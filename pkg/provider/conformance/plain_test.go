@@ -65,7 +65,7 @@ func plain(t *testing.T, cfg aws.Config) map[string]func(map[string]any) (string
 			return err
 		}, err
 	}
-	maps.Copy(made, plainEC2(t, cfg))
+	maps.Copy(made, plainNetwork(t, cfg))
 	maps.Copy(made, plainLambda(t, cfg))
 	return made
 }

@@ -12,12 +12,18 @@ import (
 // hold a provisioner until its function is killed. A control plane call that takes longer has lost its answer.
 const patience = time.Minute
 
-// impatient bounds each call, the reading of its answer included.
+// impatient bounds each call, the reading of its answer included, which for an object of S3 goes on after the call has returned: the
+// context of an answered call ends with its minute.
 func impatient(stack *middleware.Stack) error {
 	return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("SlipwayPatience",
 		func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-			ctx, cancel := context.WithTimeout(ctx, patience)
-			defer cancel()
-			return next.HandleFinalize(ctx, in)
+			ctx, cancel := context.WithCancelCause(ctx)
+			end := time.AfterFunc(patience, func() { cancel(context.DeadlineExceeded) })
+			out, meta, err := next.HandleFinalize(ctx, in)
+			if err != nil {
+				end.Stop()
+				cancel(nil)
+			}
+			return out, meta, err
 		}), middleware.Before)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/sns"
 	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
 	"github.com/slipway-cdk/slipway/pkg/provider/ssm"
+	"github.com/slipway-cdk/slipway/pkg/provider/stepfunctions"
 )
 
 // All returns every service.
@@ -34,6 +35,7 @@ func All() []direct.Set {
 		sns.Service(),
 		sqs.Service(),
 		ssm.Service(),
+		stepfunctions.Service(),
 	}
 }
 

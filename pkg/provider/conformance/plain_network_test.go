@@ -3,20 +3,22 @@
 package conformance
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 )
 
 type maker = func(map[string]any) (string, func() error, error)
 
-// plainEC2 makes what routes lead to and addresses are put on. The calls go to an emulator that ends with the run: what nothing
+// plainNetwork makes what routes lead to, addresses are put on and state machines are read from. The calls go to an emulator that ends with the run: what nothing
 // depends on is left there.
-func plainEC2(t *testing.T, cfg aws.Config) map[string]maker {
+func plainNetwork(t *testing.T, cfg aws.Config) map[string]maker {
 	client := ec2.NewFromConfig(cfg)
 	ctx := t.Context()
 	left := func() error { return nil }
@@ -25,6 +27,9 @@ func plainEC2(t *testing.T, cfg aws.Config) map[string]maker {
 		return &v
 	}
 	return map[string]maker{
+		"Definition": func(properties map[string]any) (string, func() error, error) {
+			return definition(t, cfg, properties)
+		},
 		"AWS::EC2::VPNGateway": func(map[string]any) (string, func() error, error) {
 			out, err := client.CreateVpnGateway(ctx, &ec2.CreateVpnGatewayInput{Type: types.GatewayTypeIpsec1})
 			if err != nil {
@@ -99,4 +104,17 @@ func plainEC2(t *testing.T, cfg aws.Config) map[string]maker {
 			return *out.VpcEndpoint.VpcEndpointId, left, nil
 		},
 	}
+}
+
+// definition puts an object with the text of a state machine into a bucket.
+func definition(t *testing.T, cfg aws.Config, properties map[string]any) (string, func() error, error) {
+	objects := s3.NewFromConfig(cfg)
+	bucket, key := direct.Text(properties["Bucket"]), direct.Text(properties["Key"])
+	if _, err := objects.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket}); err != nil {
+		if _, err := objects.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
+			return "", nil, err
+		}
+	}
+	_, err := objects.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(direct.Text(properties["Text"]))})
+	return key, func() error { return nil }, err
 }
