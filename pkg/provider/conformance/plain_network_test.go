@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 )
@@ -29,6 +30,15 @@ func plainNetwork(t *testing.T, cfg aws.Config) map[string]maker {
 	return map[string]maker{
 		"Definition": func(properties map[string]any) (string, func() error, error) {
 			return definition(t, cfg, properties)
+		},
+		"AWS::Scheduler::ScheduleGroup": func(properties map[string]any) (string, func() error, error) {
+			groups := scheduler.NewFromConfig(cfg)
+			name := direct.Text(properties["Name"])
+			_, err := groups.CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: &name})
+			return name, func() error {
+				_, err := groups.DeleteScheduleGroup(t.Context(), &scheduler.DeleteScheduleGroupInput{Name: &name})
+				return err
+			}, err
 		},
 		"AWS::EC2::VPNGateway": func(map[string]any) (string, func() error, error) {
 			out, err := client.CreateVpnGateway(ctx, &ec2.CreateVpnGatewayInput{Type: types.GatewayTypeIpsec1})

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/lambda"
 	"github.com/slipway-cdk/slipway/pkg/provider/logs"
 	"github.com/slipway-cdk/slipway/pkg/provider/s3bucket"
+	"github.com/slipway-cdk/slipway/pkg/provider/scheduler"
 	"github.com/slipway-cdk/slipway/pkg/provider/sns"
 	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
 	"github.com/slipway-cdk/slipway/pkg/provider/ssm"
@@ -32,6 +33,7 @@ func All() []direct.Set {
 		lambda.Service(),
 		logs.Service(),
 		s3bucket.Service(),
+		scheduler.Service(),
 		sns.Service(),
 		sqs.Service(),
 		ssm.Service(),
