@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -178,12 +179,7 @@ func (l *ledger) foldAll(ops map[string]runlog.Op, byID map[string]plan.Operatio
 			ended = append(ended, op)
 		}
 	}
-	slices.SortFunc(ended, func(a, b runlog.Op) int {
-		if c := a.FinishedAt.Compare(b.FinishedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.OpID, b.OpID)
-	})
+	slices.SortFunc(ended, endedBefore)
 	words := lastWords(ended)
 	for _, op := range ended {
 		again := done[foldKey(op)]
@@ -198,6 +194,12 @@ func (l *ledger) foldAll(ops map[string]runlog.Op, byID map[string]plan.Operatio
 		}
 	}
 	return folded, nil
+}
+
+// endedBefore orders operations by when they have ended. The wave comes first: it is one count for the whole run, while
+// each process has a clock of its own, and what undoes an operation is in a later wave.
+func endedBefore(a, b runlog.Op) int {
+	return cmp.Or(cmp.Compare(a.Wave, b.Wave), a.FinishedAt.Compare(b.FinishedAt), strings.Compare(a.OpID, b.OpID))
 }
 
 // foldKey names one attempt at an operation in the list of what has been folded.

@@ -132,6 +132,10 @@ func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in
 		return op, nil
 	}
 	now := e.Clock.Now()
+	// No call outlives the lease that begins now: whoever recovers the operation after it must not meet one that is still
+	// under way, or that a process makes which was held up.
+	leased, release := context.WithTimeout(ctx, slice+leaseSlack)
+	defer release()
 	fresh := op.Version == 0 || op.Attempt < input.Attempt
 	begins := fresh || op.Status == runlog.OpIntent && op.Wave == wave
 	if fresh {
@@ -146,9 +150,6 @@ func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in
 		e.tell(ctx, runID, input, op, runlog.OpStarted)
 	}
 
-	// No call outlives the lease: whoever recovers the operation after it must not meet one that is still under way.
-	leased, release := context.WithTimeout(ctx, slice+leaseSlack)
-	defer release()
 	op, err = e.work(leased, runID, in, input, op, now.Add(slice))
 	if err != nil {
 		return runlog.Op{}, err

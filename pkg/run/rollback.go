@@ -180,7 +180,7 @@ func (e *Engine) segment(ctx context.Context, h runlog.Header, file planFile, op
 			ended = append(ended, op)
 		}
 	}
-	slices.SortStableFunc(ended, func(a, b runlog.Op) int { return a.FinishedAt.Compare(b.FinishedAt) })
+	slices.SortFunc(ended, endedBefore)
 	for _, op := range ended {
 		before, err := decodeResource(op.Before)
 		if err != nil {

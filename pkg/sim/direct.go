@@ -40,13 +40,24 @@ type handleData struct {
 	Ready time.Time `json:"ready"`
 }
 
-func (d *direct) write(method string, req provider.Request, do func() error) error {
-	return d.c.write(d.p, method, "direct "+req.Token, req.Type+" "+req.LogicalID+" "+req.PhysicalID, do)
+func (d *direct) write(ctx context.Context, method string, req provider.Request, do func() error) error {
+	return d.c.write(ctx, d.p, method, "direct "+req.Token, req.Type+" "+req.LogicalID+" "+req.PhysicalID, do)
+}
+
+// whileAlive makes a call come to nothing that is made after its context has ended: these services know no tokens, or
+// not for long, and the engine must not rely on them.
+func whileAlive(ctx context.Context, do func() error) func() error {
+	return func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return do()
+	}
 }
 
 // write makes a call that changes something. A service that has carried a request out does not fail its repetition.
-func (c *cloud) write(p *process, method, token, detail string, do func() error) error {
-	err := p.call(provides|writes, method, detail, directAnswers, do)
+func (c *cloud) write(ctx context.Context, p *process, method, token, detail string, do func() error) error {
+	err := p.call(provides|writes, method, detail, directAnswers, whileAlive(ctx, do))
 	switch {
 	case err != errHandler: //nolint:errorlint // it is the very value
 		return err
@@ -57,9 +68,9 @@ func (c *cloud) write(p *process, method, token, detail string, do func() error)
 }
 
 // Create implements provider.Provider.
-func (d *direct) Create(_ context.Context, req provider.Request) (provider.Progress, error) {
+func (d *direct) Create(ctx context.Context, req provider.Request) (provider.Progress, error) {
 	var made *thing
-	err := d.write("direct.Create", req, func() error {
+	err := d.write(ctx, "direct.Create", req, func() error {
 		if known := d.c.tokens["direct "+req.Token]; known != nil && kindOf(req.Type).named == "" {
 			if made = d.c.get(req.Type, known.id); made == nil {
 				return refusal(provider.KindNotFound, "what the token has made is gone")
@@ -123,9 +134,9 @@ func (d *direct) done(t *thing) provider.Progress {
 }
 
 // Update implements provider.Provider.
-func (d *direct) Update(_ context.Context, req provider.Request) (provider.Progress, error) {
+func (d *direct) Update(ctx context.Context, req provider.Request) (provider.Progress, error) {
 	var t *thing
-	err := d.write("direct.Update", req, func() error {
+	err := d.write(ctx, "direct.Update", req, func() error {
 		if t = d.c.get(req.Type, req.PhysicalID); t == nil {
 			return refusal(provider.KindNotFound, "there is no "+req.PhysicalID)
 		}
@@ -150,8 +161,8 @@ func (d *direct) Update(_ context.Context, req provider.Request) (provider.Progr
 }
 
 // Delete implements provider.Provider.
-func (d *direct) Delete(_ context.Context, req provider.Request) (provider.Progress, error) {
-	err := d.write("direct.Delete", req, func() error {
+func (d *direct) Delete(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	err := d.write(ctx, "direct.Delete", req, func() error {
 		switch t := d.c.get(req.Type, req.PhysicalID); {
 		case t == nil:
 			return nil
@@ -218,9 +229,9 @@ type custom struct {
 	c *cloud
 }
 
-func (d *custom) once(method string, req provider.Request, do func() (*thing, error)) (provider.Progress, error) {
+func (d *custom) once(ctx context.Context, method string, req provider.Request, do func() (*thing, error)) (provider.Progress, error) {
 	var out provider.Progress
-	err := d.c.write(d.p, method, "custom "+req.Token, req.LogicalID+" "+req.PhysicalID, func() error {
+	err := d.c.write(ctx, d.p, method, "custom "+req.Token, req.LogicalID+" "+req.PhysicalID, func() error {
 		if known := d.c.tokens["custom "+req.Token]; known != nil {
 			out = provider.Progress{Done: true, PhysicalID: known.id, Attributes: map[string]any{"Out": known.id}}
 			return nil
@@ -240,16 +251,16 @@ func (d *custom) once(method string, req provider.Request, do func() (*thing, er
 }
 
 // Create implements provider.Provider.
-func (d *custom) Create(_ context.Context, req provider.Request) (provider.Progress, error) {
-	return d.once("custom.Create", req, func() (*thing, error) {
+func (d *custom) Create(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	return d.once(ctx, "custom.Create", req, func() (*thing, error) {
 		t, _ := d.c.make(req.Type, plain(req.Properties), req.Token)
 		return t, nil
 	})
 }
 
 // Update implements provider.Provider.
-func (d *custom) Update(_ context.Context, req provider.Request) (provider.Progress, error) {
-	return d.once("custom.Update", req, func() (*thing, error) {
+func (d *custom) Update(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	return d.once(ctx, "custom.Update", req, func() (*thing, error) {
 		t := d.c.get(req.Type, req.PhysicalID)
 		if t == nil || hashed(d.c.w.seed, "another id", req.Token)%3 == 0 {
 			// What it does not know it makes anew.
@@ -262,9 +273,9 @@ func (d *custom) Update(_ context.Context, req provider.Request) (provider.Progr
 }
 
 // Delete implements provider.Provider.
-func (d *custom) Delete(_ context.Context, req provider.Request) (provider.Progress, error) {
+func (d *custom) Delete(ctx context.Context, req provider.Request) (provider.Progress, error) {
 	req.Properties = nil
-	return d.once("custom.Delete", req, func() (*thing, error) {
+	return d.once(ctx, "custom.Delete", req, func() (*thing, error) {
 		t := d.c.get(req.Type, req.PhysicalID)
 		if t == nil {
 			return &thing{id: req.PhysicalID}, nil

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,8 @@ import (
 type scheduler struct {
 	mu  sync.Mutex
 	now time.Time
+	// followed is where the clock of the bubble is.
+	followed time.Time
 	// choose picks who goes on and how much time passes.
 	choose   *rand.Rand
 	faults   *faults
@@ -97,7 +98,17 @@ func (s *scheduler) play(ended func() bool) error {
 		if !s.step() {
 			return fmt.Errorf("nothing can happen any more and the history has not ended")
 		}
+		s.follow()
 	}
+}
+
+// follow moves the clock of the bubble on to the scheduler's: contexts end by it.
+func (s *scheduler) follow() {
+	s.mu.Lock()
+	behind := s.now.Sub(s.followed)
+	s.followed = s.now
+	s.mu.Unlock()
+	time.Sleep(behind)
 }
 
 // step releases one goroutine, or lets time pass. It reports whether there was anything to do.
@@ -271,11 +282,6 @@ func (s *scheduler) drain() {
 func (s *scheduler) delay(g *gate) {
 	g.late = true
 	g.p.zombie = !g.p.host
-	if g.kind&provides != 0 && !strings.HasPrefix(g.method, "cloudcontrol.") {
-		// A call of the engine does not outlive its lease. Where the service knows tokens, that is not relied upon.
-		g.until = s.now.Add(time.Duration(1+s.faults.rng.IntN(25)) * time.Second)
-		return
-	}
 	switch s.faults.rng.IntN(6) {
 	case 0, 1:
 		g.until = s.now.Add(time.Duration(1+s.faults.rng.IntN(60)) * time.Second)

@@ -123,7 +123,7 @@ func Run(seed uint64, opts Options) Result {
 		forced: map[string]bool{}, touched: map[string]bool{},
 	}
 	w.s = &scheduler{
-		met: map[string]bool{}, now: start, choose: rand.New(rand.NewPCG(seed, 2)), coverage: opts.Coverage,
+		met: map[string]bool{}, now: start, followed: start, choose: rand.New(rand.NewPCG(seed, 2)), coverage: opts.Coverage,
 		faults: newFaults(rand.New(rand.NewPCG(seed, 3)), limit, opts.Skip),
 	}
 	w.s.between = w.meanwhile
