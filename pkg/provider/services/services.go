@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider/logs"
 	"github.com/slipway-cdk/slipway/pkg/provider/s3bucket"
 	"github.com/slipway-cdk/slipway/pkg/provider/scheduler"
+	"github.com/slipway-cdk/slipway/pkg/provider/secretsmanager"
 	"github.com/slipway-cdk/slipway/pkg/provider/sns"
 	"github.com/slipway-cdk/slipway/pkg/provider/sqs"
 	"github.com/slipway-cdk/slipway/pkg/provider/ssm"
@@ -34,6 +35,7 @@ func All() []direct.Set {
 		logs.Service(),
 		s3bucket.Service(),
 		scheduler.Service(),
+		secretsmanager.Service(),
 		sns.Service(),
 		sqs.Service(),
 		ssm.Service(),
