@@ -99,7 +99,6 @@ func (e *Engine) remember(ctx context.Context, h runlog.Header, made decisionRec
 		return made.Step, nil
 	}
 	h.Decision, h.Phase, h.Waves = made.Decision, string(made.Phase), made.Waves
-	h.StateETag, h.SidecarETag = made.StateETag, made.SidecarETag
 	if _, err := e.Log.UpdateHeader(ctx, h); err != nil && !errors.Is(err, runlog.ErrConflict) {
 		return Step{}, fmt.Errorf("updating the header of run %s: %w", h.RunID, err)
 	}
@@ -358,7 +357,7 @@ func (t *turn) commit(ctx context.Context, step Step) (Step, error) {
 	if step.Kind == StepWave {
 		t.rec.Waves++
 	}
-	t.rec.Step, t.rec.StateETag, t.rec.SidecarETag = step, t.h.StateETag, t.h.SidecarETag
+	t.rec.Step = step
 	if err := putOnce(ctx, t.e.Objects, decisionKey(t.h.RunID, t.n), &t.rec); err != nil {
 		return Step{}, err
 	}

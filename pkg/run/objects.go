@@ -97,10 +97,6 @@ type decisionRecord struct {
 	Idle int `json:"idle"`
 	// Waves counts the waves so far.
 	Waves int `json:"waves"`
-	// StateETag and SidecarETag are those of the run's last save when the decision was made: what the header is to say
-	// also where another call finds the decision.
-	StateETag   string `json:"stateEtag,omitempty"`
-	SidecarETag string `json:"sidecarEtag,omitempty"`
 	// Until is when the wait that was decided is over. A scaled clock waits for less than it shows: what was due
 	// by then is due all the same.
 	Until time.Time `json:"until,omitzero"`
