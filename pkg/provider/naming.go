@@ -45,6 +45,7 @@ var nameRules = map[string]NameRule{
 	"AWS::IAM::ManagedPolicy":     {Property: "ManagedPolicyName", MaxLen: 128},
 	"AWS::IAM::InstanceProfile":   {Property: "InstanceProfileName", MaxLen: 128},
 	"AWS::Logs::LogGroup":         {Property: "LogGroupName", MaxLen: 512, Prefix: "/cdkd/"},
+	"AWS::CloudWatch::Dashboard":  {Property: "DashboardName", MaxLen: 255},
 	"AWS::CloudWatch::Alarm":      {Property: "AlarmName", MaxLen: 255},
 	"AWS::SecretsManager::Secret": {Property: "Name", MaxLen: 512},
 	"AWS::SSM::Parameter": {

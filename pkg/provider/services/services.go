@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/provider/cloudwatch"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/dynamodb"
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
@@ -26,6 +27,7 @@ import (
 // All returns every service.
 func All() []direct.Set {
 	return []direct.Set{
+		cloudwatch.Service(),
 		dynamodb.Service(),
 		ec2.Service(),
 		events.Service(),
