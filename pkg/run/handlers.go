@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
@@ -45,12 +46,20 @@ func named(err error) error {
 	return &HandlerError{Name: ErrorUnavailable, Err: err}
 }
 
+// handlerLife is how long a call of a handler may take, wherever it runs: what Lambda gives a function
+// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html). A process that was held up for longer
+// writes nothing more: what it has read may have been written, deleted and written anew since, and then no condition
+// on a write would tell.
+const handlerLife = 15 * time.Minute
+
 // handle decodes a payload, calls fn and encodes its answer.
 func handle[In, Out any](ctx context.Context, payload []byte, fn func(context.Context, In) (Out, error)) ([]byte, error) {
 	var in In
 	if err := unmarshal(payload, &in); err != nil {
 		return nil, &HandlerError{Name: ErrorBadRequest, Err: fmt.Errorf("reading the payload: %w", err)}
 	}
+	ctx, cancel := context.WithTimeout(ctx, handlerLife)
+	defer cancel()
 	out, err := fn(ctx, in)
 	if err != nil {
 		return nil, named(err)
