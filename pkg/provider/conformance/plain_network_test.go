@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
+	apitypes "github.com/aws/aws-sdk-go-v2/service/apigatewayv2/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -39,6 +41,17 @@ func plainNetwork(t *testing.T, cfg aws.Config) map[string]maker {
 				_, err := groups.DeleteScheduleGroup(t.Context(), &scheduler.DeleteScheduleGroupInput{Name: &name})
 				return err
 			}, err
+		},
+		"AWS::ApiGatewayV2::Authorizer": func(properties map[string]any) (string, func() error, error) {
+			out, err := apigatewayv2.NewFromConfig(cfg).CreateAuthorizer(ctx, &apigatewayv2.CreateAuthorizerInput{
+				ApiId: text(properties, "ApiId"), Name: aws.String("tokens"), AuthorizerType: apitypes.AuthorizerTypeJwt,
+				IdentitySource:   []string{"$request.header.Authorization"},
+				JwtConfiguration: &apitypes.JWTConfiguration{Issuer: aws.String("https://shop.example"), Audience: []string{"shop"}},
+			})
+			if err != nil {
+				return "", nil, err
+			}
+			return *out.AuthorizerId, left, nil
 		},
 		"AWS::EC2::VPNGateway": func(map[string]any) (string, func() error, error) {
 			out, err := client.CreateVpnGateway(ctx, &ec2.CreateVpnGatewayInput{Type: types.GatewayTypeIpsec1})

@@ -38,7 +38,7 @@ var _ provider.Provider = (*machine[int])(nil)
 // Create implements provider.Provider.
 func (m *machine[C]) Create(ctx context.Context, req provider.Request) (provider.Progress, error) {
 	pos := position{Operation: opCreate, Phase: phaseCreate}
-	if m.kind.Find != nil && (m.kind.Identity == ByName && m.kind.LookFirst || m.kind.Identity != ByName && req.Repeat) {
+	if m.kind.Find != nil && (m.kind.Identity == ByName && m.kind.LookFirst || req.Repeat) {
 		pos.Phase = phaseDoubt
 	}
 	return m.run(ctx, req, pos)

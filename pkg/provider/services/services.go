@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/cloudwatch"
+	"github.com/slipway-cdk/slipway/pkg/provider/apigatewayv2"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/dynamodb"
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
@@ -28,6 +29,7 @@ import (
 func All() []direct.Set {
 	return []direct.Set{
 		cloudwatch.Service(),
+		apigatewayv2.Service(),
 		dynamodb.Service(),
 		ec2.Service(),
 		events.Service(),
