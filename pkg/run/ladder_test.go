@@ -23,6 +23,23 @@ func failedOp(action plan.Action, kind provider.Kind, n int) runlog.Op {
 	}
 }
 
+func TestInterfacesOfFunctionsAreWaitedFor(t *testing.T) {
+	for _, typeName := range []string{"AWS::EC2::Subnet", "AWS::EC2::SecurityGroup", "AWS::EC2::VPC"} {
+		var waited time.Duration
+		for n := 1; n < maxAttempts; n++ {
+			op := failedOp(plan.ActionDelete, provider.KindDependencyViolation, n)
+			if op.Type = typeName; !retryDue(op) {
+				break
+			}
+			l, _ := ladderOf(op)
+			waited += l.pause(op, n)
+		}
+		if long := waited > 25*time.Minute && waited < 35*time.Minute; long != (typeName != "AWS::EC2::VPC") {
+			t.Errorf("%s: its deletion is tried again for %s", typeName, waited)
+		}
+	}
+}
+
 func TestPausesBetweenAttempts(t *testing.T) {
 	e := &Engine{Clock: clock.Real{}}
 	for _, c := range []struct {

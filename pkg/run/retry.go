@@ -50,6 +50,16 @@ var ladders = map[provider.Kind]ladder{
 // after the call that removed it, as network interfaces do: 5, 10, 20, then 30 seconds.
 var inUseLadder = ladder{tries: 9, pause: doubling(5*time.Second, 30*time.Second)}
 
+// interfacesLadder is that of what network interfaces are in. Those of a function in a VPC go up to twenty minutes after it,
+// now and then later; the same pauses, for about half an hour.
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
+var interfacesLadder = ladder{tries: 60, pause: inUseLadder.pause}
+
+// holdsInterfaces are the types that a network interface is in.
+func holdsInterfaces(typeName string) bool {
+	return typeName == "AWS::EC2::Subnet" || typeName == "AWS::EC2::SecurityGroup"
+}
+
 // nameTakenLadder is that of a resource whose old half this operation has deleted: its name is still seen for a while.
 var nameTakenLadder = ladder{tries: 9, pause: doubling(2*time.Second, 15*time.Second)}
 
@@ -58,6 +68,8 @@ func ladderOf(op runlog.Op) (l ladder, ok bool) {
 	switch {
 	case op.Status != runlog.OpFailed || op.Error == nil:
 		return ladder{}, false
+	case inUse(op) && holdsInterfaces(op.Type):
+		return interfacesLadder, true
 	case inUse(op):
 		return inUseLadder, true
 	case op.Error.Kind == provider.KindAlreadyExists && op.Stage == stageDeleted:
