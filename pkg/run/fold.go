@@ -165,7 +165,7 @@ func isSame(a, b *state.Resource) bool {
 
 func (l *ledger) addOld(id string, r *state.Resource) {
 	for _, old := range l.cleanup {
-		if old.LogicalID == id && old.Resource.PhysicalID == r.PhysicalID {
+		if old.LogicalID == id && isSame(old.Resource, r) {
 			return
 		}
 	}

@@ -140,7 +140,9 @@ func (s *stackTurn) settleReady(ctx context.Context) (plan.Wave, error) {
 func (s *stackTurn) before(planned plan.Operation) *state.Resource {
 	if strings.HasSuffix(planned.ID, plan.OldSuffix) {
 		for _, old := range s.ledger.cleanup {
-			if planned.PhysicalID == "" && old.LogicalID == planned.LogicalID || old.Resource.PhysicalID == planned.PhysicalID {
+			// Resources of different types can have one name.
+			named := old.Resource.PhysicalID == planned.PhysicalID && old.Resource.ResourceType == planned.Type
+			if planned.PhysicalID == "" && old.LogicalID == planned.LogicalID || named {
 				return old.Resource
 			}
 		}
