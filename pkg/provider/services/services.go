@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
-	"github.com/slipway-cdk/slipway/pkg/provider/cloudwatch"
 	"github.com/slipway-cdk/slipway/pkg/provider/apigatewayv2"
+	"github.com/slipway-cdk/slipway/pkg/provider/cloudwatch"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/dynamodb"
 	"github.com/slipway-cdk/slipway/pkg/provider/ec2"
