@@ -19,14 +19,17 @@ type call = direct.Call[*cloudwatch.Client]
 // Service returns the types.
 func Service() direct.Set {
 	return direct.Service[*cloudwatch.Client]{
-		Name: "monitoring",
-		New: func(cfg aws.Config) *cloudwatch.Client {
-			// Of the service's protocols the one that emulators speak, too: what is tested is what is deployed with.
-			return cloudwatch.NewFromConfig(cfg, func(o *cloudwatch.Options) { o.Protocol = awsjson.New10(schemas.GraniteServiceVersion20100801) })
-		},
+		Name:   "monitoring",
+		New:    NewClient,
 		Errors: errorKinds,
 		Kinds:  []direct.Kind[*cloudwatch.Client]{alarm(), dashboard()},
 	}
+}
+
+// NewClient makes a client that speaks, of the service's protocols, the one that emulators speak, too: what is tested is what
+// is deployed with.
+func NewClient(cfg aws.Config) *cloudwatch.Client {
+	return cloudwatch.NewFromConfig(cfg, func(o *cloudwatch.Options) { o.Protocol = awsjson.New10(schemas.GraniteServiceVersion20100801) })
 }
 
 // errorKinds are the service's own codes.

@@ -29,6 +29,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
+	monitoring "github.com/slipway-cdk/slipway/pkg/provider/cloudwatch"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 )
 
@@ -184,7 +185,7 @@ func others() map[string]counting {
 				return names
 			}, func(n string) *string { return &n }),
 		"AWS::CloudWatch::Alarm": {by: "DescribeAlarms", list: func(ctx context.Context, cfg aws.Config, _ *life) (map[string]bool, error) {
-			out, err := cloudwatch.NewFromConfig(cfg).DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{})
+			out, err := monitoring.NewClient(cfg).DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{})
 			if err != nil {
 				return nil, err
 			}
@@ -195,7 +196,7 @@ func others() map[string]counting {
 			return all, nil
 		}},
 		"AWS::CloudWatch::Dashboard": {by: "ListDashboards", list: func(ctx context.Context, cfg aws.Config, _ *life) (map[string]bool, error) {
-			out, err := cloudwatch.NewFromConfig(cfg).ListDashboards(ctx, &cloudwatch.ListDashboardsInput{})
+			out, err := monitoring.NewClient(cfg).ListDashboards(ctx, &cloudwatch.ListDashboardsInput{})
 			if err != nil {
 				return nil, err
 			}
