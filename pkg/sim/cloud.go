@@ -20,6 +20,7 @@ type cloud struct {
 	names    map[string]string // type and name to type and physical id
 	requests map[string]*request
 	tokens   map[string]*request // by API and client token
+	failed   map[string]bool     // the handler of a resource has failed, by API and client token
 	serial   int
 	// mutations counts what has changed anything.
 	mutations int
@@ -52,7 +53,7 @@ type request struct {
 func newCloud(w *world) *cloud {
 	return &cloud{
 		w: w, live: map[string]*thing{}, names: map[string]string{}, requests: map[string]*request{},
-		tokens: map[string]*request{}, refusedSince: map[string]time.Time{},
+		tokens: map[string]*request{}, failed: map[string]bool{}, refusedSince: map[string]time.Time{},
 	}
 }
 

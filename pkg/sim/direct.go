@@ -55,15 +55,22 @@ func whileAlive(ctx context.Context, do func() error) func() error {
 	}
 }
 
-// write makes a call that changes something. A service that has carried a request out does not fail its repetition.
+// write makes a call that changes something. A service that has carried a request out does not fail its repetition, and
+// one that has failed it does not carry it out when it comes again.
 func (c *cloud) write(ctx context.Context, p *process, method, token, detail string, do func() error) error {
-	err := p.call(provides|writes, method, detail, directAnswers, whileAlive(ctx, do))
+	err := p.call(provides|writes, method, detail, directAnswers, whileAlive(ctx, func() error {
+		if c.failed[token] && c.tokens[token] == nil {
+			return errFailed
+		}
+		return do()
+	}))
 	switch {
 	case err != errHandler: //nolint:errorlint // it is the very value
 		return err
 	case c.tokens[token] != nil:
 		return do()
 	}
+	c.failed[token] = true
 	return errFailed
 }
 
