@@ -64,6 +64,7 @@ var serviceRules = map[string]struct{ allowed, reserved string }{
 	"AWS::DynamoDB::GlobalTable":                {`^[a-zA-Z0-9_.-]{3,255}$`, ``},
 	"AWS::IAM::ManagedPolicy":                   {`^[\w+=,.@-]{1,128}$`, ``},
 	"AWS::CloudWatch::Alarm":                    {`^[^:].{0,254}$`, ``},
+	"AWS::CloudWatch::Dashboard":                {`^[A-Za-z0-9_-]{1,255}$`, ``},
 	"AWS::Logs::LogGroup":                       {`^[.\-_/#A-Za-z0-9]{1,512}$`, `^aws/`},
 	"AWS::SSM::Parameter":                       {`^[a-zA-Z0-9_.\-/]{1,900}$`, `(?i)^/?(aws|ssm)`},
 	"AWS::SecretsManager::Secret":               {`^[A-Za-z0-9/_+=.@-]{1,512}$`, ``},
