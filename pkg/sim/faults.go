@@ -58,7 +58,7 @@ func newFaults(rng *rand.Rand, limit int, skip map[int]bool) *faults {
 	level := []float64{0.5, 1.5, 4}[rng.IntN(3)]
 	base := [numFaults]float64{
 		CrashBefore: 0.002, CrashAfter: 0.004, Broken: 0.004, Lost: 0.004, Echo: 0.006, Throttled: 0.01, Refused: 0.04,
-		Late: 0.003, Stale: 0.1, Duplicate: 0.03, Abort: 0.0012, KillProcess: 0.0008, ForceUnlock: 0.0005, SecondWriter: 0.0012,
+		Late: 0.003, Stale: 0.1, Duplicate: 0.03, Abort: 0.0012, KillProcess: 0.0008, ForceUnlock: 0.0012, SecondWriter: 0.0012,
 		NoticeLost: 0.4, Skew: 0.1,
 	}
 	for i := range base {

@@ -100,7 +100,7 @@ func (w *world) command(i int) {
 		o.command = runlog.CommandRollback
 		o.options.RevertFailed, o.options.Force = w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
 	}
-	if w.rng.IntN(6) == 0 {
+	if w.rng.IntN(3) == 0 {
 		o.options.WaitForLock = 1 + w.rng.IntN(600)
 	}
 	if o.command == runlog.CommandDeploy && w.rng.IntN(6) == 0 {
@@ -115,8 +115,8 @@ func (w *world) command(i int) {
 		w.pause(time.Duration(w.rng.IntN(20000)) * time.Millisecond)
 		w.cancel(id)
 	}
-	if w.rng.IntN(6) == 0 {
-		// Somebody else deploys at the same time.
+	for range max(0, w.rng.IntN(8)-5) {
+		// Others deploy at the same time.
 		w.pause(time.Duration(w.rng.IntN(5000)) * time.Millisecond)
 		w.revive()
 		w.submit(o)

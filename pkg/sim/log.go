@@ -16,12 +16,12 @@ import (
 // memLog is a runlog.Store in memory. What it holds is encoded, as it is elsewhere.
 type memLog struct {
 	mu      sync.Mutex
-	headers map[string]versioned
+	headers map[string]runlog.Header
 	heads   map[runlog.StackRef]string
 	ops     map[string]map[string]versioned
 	events  map[string]map[string][]byte
 	// was are the headers as the index has shown them last.
-	was map[string]versioned
+	was map[string]runlog.Header
 	// watch sees every record of an operation before it is stored.
 	watch func(h runlog.Header, op runlog.Op)
 }
@@ -33,7 +33,7 @@ type versioned struct {
 
 func newLog() *memLog {
 	return &memLog{
-		headers: map[string]versioned{}, heads: map[runlog.StackRef]string{},
+		headers: map[string]runlog.Header{}, heads: map[runlog.StackRef]string{},
 		ops: map[string]map[string]versioned{}, events: map[string]map[string][]byte{},
 	}
 }
@@ -64,7 +64,7 @@ func (m *memLog) CreateRun(_ context.Context, h runlog.Header) (runlog.Header, e
 		return runlog.Header{}, runlog.ErrExists
 	}
 	h.Version = 1
-	m.headers[h.RunID] = versioned{1, encoded(h)}
+	m.headers[h.RunID] = own(h)
 	return h, nil
 }
 
@@ -76,13 +76,21 @@ func (m *memLog) Header(_ context.Context, runID string) (runlog.Header, error) 
 }
 
 func (m *memLog) header(runID string) (runlog.Header, error) {
-	v, ok := m.headers[runID]
+	h, ok := m.headers[runID]
 	if !ok {
 		return runlog.Header{}, runlog.ErrNotFound
 	}
-	h := decoded[runlog.Header](v.body)
-	h.Version = v.version
-	return h, nil
+	return own(h), nil
+}
+
+// own copies a header, so that nobody who is given it can change it: what it would be after it was encoded and decoded.
+func own(h runlog.Header) runlog.Header {
+	h.Diagnostics = slices.Clone(h.Diagnostics)
+	if h.Failure != nil {
+		failure := *h.Failure
+		h.Failure = &failure
+	}
+	return h
 }
 
 // UpdateHeader implements runlog.Store.
@@ -93,11 +101,11 @@ func (m *memLog) UpdateHeader(_ context.Context, h runlog.Header) (runlog.Header
 	switch {
 	case !ok:
 		return runlog.Header{}, runlog.ErrNotFound
-	case v.version != h.Version:
+	case v.Version != h.Version:
 		return runlog.Header{}, runlog.ErrConflict
 	}
 	h.Version++
-	m.headers[h.RunID] = versioned{h.Version, encoded(h)}
+	m.headers[h.RunID] = own(h)
 	return h, nil
 }
 
@@ -343,3 +351,16 @@ var (
 	_ runlog.Store = (*memLog)(nil)
 	_ runlog.Store = gatedLog{}
 )
+
+// ends are the terminal events of a run.
+func (m *memLog) ends(runID string) []runlog.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []runlog.Event
+	for id, body := range m.events[runID] {
+		if strings.Contains(id, string(runlog.RunFinished)) {
+			out = append(out, decoded[runlog.Event](body))
+		}
+	}
+	return out
+}
