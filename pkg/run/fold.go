@@ -153,9 +153,17 @@ func (l *ledger) foldFailure(op runlog.Op, planned plan.Operation, again bool) e
 	if isSame(l.record.Resources[op.LogicalID], remnant) {
 		return nil // a later attempt has made it
 	}
-	l.addOld(op.LogicalID, remnant)
-	l.cleanup[len(l.cleanup)-1].Remnant = true
+	l.addRemnant(op.LogicalID, remnant)
 	return nil
+}
+
+// addRemnant notes a resource for its cleanup that was never recorded, so that nothing can rely on it: it makes way for
+// the next creation under its logical id.
+func (l *ledger) addRemnant(id string, r *state.Resource) {
+	n := len(l.cleanup)
+	if l.addOld(id, r); len(l.cleanup) > n {
+		l.cleanup[n].Remnant = true
+	}
 }
 
 // isSame reports whether two records are of one resource in AWS.

@@ -155,7 +155,7 @@ func (l *ledger) decide(op runlog.Op, planned plan.Operation, before, ours *stat
 		}
 		l.set(op, merged(ours, theirs, before, oursLives.properties))
 	case oursLives.live && theirsLives.live && !isSame(theirs, before):
-		l.addOld(id, ours)
+		l.addRemnant(id, ours)
 	case oursLives.live:
 		if theirsLives.live && leavesOld(planned, op, ours) {
 			l.addOld(id, theirs)

@@ -96,7 +96,7 @@ func (s *stack) mutate(rng *rand.Rand) {
 		case 6:
 			s.remove(i)
 		case 7:
-			if !r.pinned && r.policy == "" {
+			if !r.pinned && r.policy == "" && r.replacePolicy == "" {
 				r.typ = kinds[rng.IntN(len(kinds))].name
 			}
 		case 8:

@@ -46,9 +46,18 @@ func (w *world) secondWriter() {
 func (w *world) second(s *stack) {
 	rng := w.s.faults.rng
 	what, at, tag := rng.IntN(4), rng.IntN(100), number(rng.IntN(1<<20))
+	if w.others[s.name] {
+		return // what two of them do to each other is not ours to mend
+	}
 	p := w.process("cdkd on " + s.name)
 	p.steady = true
+	w.others[s.name] = true
 	go func() {
+		defer func() {
+			w.s.mu.Lock()
+			defer w.s.mu.Unlock()
+			delete(w.others, s.name)
+		}()
 		states := &state.Store{Objects: gatedObjects{p, w.objects}, Clock: p}
 		ctx := context.Background()
 		lock, err := states.Acquire(ctx, s.name, region, "somebody@cdkd:4711", "deploy")

@@ -84,7 +84,9 @@ type world struct {
 	runs      int
 	// forced are the stacks whose lock somebody has removed; touched the resources that another tool has changed while
 	// it had no right to.
-	forced    map[string]bool
+	forced map[string]bool
+	// others are the stacks on which another tool is at work now.
+	others    map[string]bool
 	touched   map[string]bool
 	twins     []twin
 	violation string
@@ -120,7 +122,7 @@ func Run(seed uint64, opts Options) Result {
 	w := &world{
 		seed: seed, log: newLog(), executions: asl.NewMemoryStore(), hosts: map[string]*plane{},
 		rng: rand.New(rand.NewPCG(seed, 1)), published: map[string]bool{}, creates: map[string]int{},
-		forced: map[string]bool{}, touched: map[string]bool{},
+		forced: map[string]bool{}, others: map[string]bool{}, touched: map[string]bool{},
 	}
 	w.s = &scheduler{
 		met: map[string]bool{}, now: start, followed: start, choose: rand.New(rand.NewPCG(seed, 2)), coverage: opts.Coverage,
