@@ -14,8 +14,9 @@ import (
 
 // fold merges the result of one ended operation. It is idempotent: a result that is already in the record
 // changes nothing. A record that is neither the one before nor the one after was written by somebody else, and
-// decide merges. again: the result has been folded before, and what the record says now is not of this run.
-func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlog.Op, again bool) error {
+// decide merges. again: the result has been folded before, and what the record says now is not of this run. foreign:
+// somebody else has written the record since this run did.
+func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlog.Op, again, foreign bool) error {
 	switch {
 	case op.Status == runlog.OpFailed:
 		return l.foldFailure(op, planned, again)
@@ -36,7 +37,8 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 	case planned.Action == plan.ActionDelete || planned.Action == plan.ActionForget:
 		return l.foldDelete(op, planned, before, ops[planned.Undoes], again)
 	default:
-		l.foldWrite(op, planned, before, after, again)
+		// A record that somebody has put back to what it was looks as if nobody had written it.
+		l.foldWrite(op, planned, before, after, again || foreign)
 		if op.Action != string(plan.ActionRecord) && planned.Action != plan.ActionRecord && op.Reason != reasonUnchanged && isSame(l.record.Resources[op.LogicalID], after) {
 			l.mask(op.LogicalID, op.Masked)
 		}

@@ -186,7 +186,7 @@ func (l *ledger) foldAll(ops map[string]runlog.Op, byID map[string]plan.Operatio
 		if again && !words[foldKey(op)] && !strings.HasSuffix(op.OpID, plan.OldSuffix) {
 			continue
 		}
-		if err := l.fold(op, byID[op.OpID], ops, again); err != nil {
+		if err := l.fold(op, byID[op.OpID], ops, again, foreign); err != nil {
 			return nil, err
 		}
 		if !again {

@@ -153,7 +153,7 @@ func (l *ledger) decide(op runlog.Op, planned plan.Operation, before, ours *stat
 			l.set(op, nil)
 			return
 		}
-		l.set(op, merged(ours, theirs, before, oursLives.properties))
+		l.set(op, merged(ours, theirs, oursLives.properties))
 	case oursLives.live && theirsLives.live && !isSame(theirs, before):
 		l.addRemnant(id, ours)
 	case oursLives.live:
@@ -182,18 +182,15 @@ func (l *ledger) set(op runlog.Op, r *state.Resource) {
 	l.mask(id, nil)
 }
 
-// merged is the record of a resource that both this run and another tool have written. A record that still has the
-// properties from before the operation is a copy from that time. Where the properties differ otherwise, ours are true
-// unless the service says that theirs are.
-func merged(ours, theirs, before *state.Resource, live map[string]any) *state.Resource {
+// merged is the record of a resource that both this run and another tool have written. Where the properties differ, ours
+// are true unless the service says that theirs are: also those from before the operation, which may be a copy from that
+// time, or what somebody has put back since.
+func merged(ours, theirs *state.Resource, live map[string]any) *state.Resource {
 	if reflect.DeepEqual(ours.Properties, theirs.Properties) {
 		// What they have added to it stays.
 		both := *theirs
 		both.Dependencies, both.DeletionPolicy, both.UpdateReplacePolicy = ours.Dependencies, ours.DeletionPolicy, ours.UpdateReplacePolicy
 		return &both
-	}
-	if before != nil && isSame(before, theirs) && reflect.DeepEqual(before.Properties, theirs.Properties) {
-		return ours
 	}
 	for name, value := range theirs.Properties {
 		if now, known := live[name]; known && !reflect.DeepEqual(value, ours.Properties[name]) && reflect.DeepEqual(now, value) {
