@@ -94,6 +94,7 @@ func (s *scheduler) play(ended func() bool) error {
 		}
 		if s.between != nil {
 			s.between()
+			synctest.Wait() // it may have woken somebody
 		}
 		if !s.step() {
 			return fmt.Errorf("nothing can happen any more and the history has not ended")
