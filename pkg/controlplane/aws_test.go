@@ -172,7 +172,7 @@ func TestCloudControlIsAskedInTheStacksRegionByOneClient(t *testing.T) {
 
 func TestATypeThatCloudControlCannotProvisionIsRefused(t *testing.T) {
 	p, _ := plane(t, nil)
-	for _, typeName := range []string{"AWS::No::Such", "AWS::IAM::UserToGroupAdditions"} {
+	for _, typeName := range []string{"AWS::No::Such", "AWS::CloudFormation::Stack"} {
 		if _, _, err := p.Engine.Providers.For(typeName, "", nil); err == nil {
 			t.Errorf("%s has a provider", typeName)
 		}

@@ -79,7 +79,8 @@ func providers(aws *accounts, clk clock.Clock, responses custom.Responses) *prov
 		CloudControl: buckets.Wrap(provider.Named{Provider: &cloudcontrol.Provider{Client: aws.cloudControl, Clock: clk}}),
 		Provisionable: func(typeName string) bool {
 			t, ok := schema.Lookup(typeName)
-			return ok && t.Provisionable
+			// Cloud Control would hand a nested stack to CloudFormation.
+			return ok && t.Provisionable && typeName != "AWS::CloudFormation::Stack"
 		},
 	}
 }
