@@ -68,7 +68,7 @@ lambdas: ## build the functions' arm64 zips under dist/
 
 synth: lambdas ## synthesize the control plane's own app into infra/cdk.out
 	rm -rf infra/cdk.out
-	cd infra && CDK_OUTDIR=cdk.out $(GO) run .
+	cd infra && CDK_OUTDIR=cdk.out $(GO) run -ldflags '$(LDFLAGS)' .
 
 test-emulators: ## run the store suites against AWS emulators in a Python venv
 	pkg/emulators/run.sh

@@ -5,6 +5,8 @@
 //	make synth
 //
 // The context value "dist" names the directory of the functions' archives, ../dist without it.
+//
+// The release is linked in: -ldflags "-X main.release=v1.2.3".
 package main
 
 import (
@@ -17,6 +19,9 @@ import (
 
 // stackName is the stack's name and the first part of its template's file name.
 const stackName = "SlipwayControlPlane"
+
+// release is the release of Slipway that this is built from.
+var release = "dev"
 
 func main() {
 	defer jsii.Close()
@@ -68,6 +73,7 @@ func newControlPlane(app awscdk.App, found archives) {
 	m := newMachines(s, fns)
 	q := newRules(s, fns, m)
 	newWatch(s, kept, fns, m, q)
+	newDescriptor(s, kept, fns, m)
 	newOutputs(s, kept, fns, m)
 }
 
