@@ -218,7 +218,7 @@ func TestACancellationAtAnyMoment(t *testing.T) {
 			calls := len(s.calls(t))
 			ends := map[string]int{}
 			for k := range calls {
-				if testing.Short() && k%7 != 0 {
+				if testing.Short() && k%sampled != 0 {
 					continue
 				}
 				w, m := s.world(t)

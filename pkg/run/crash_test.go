@@ -45,7 +45,7 @@ func each(t *testing.T, fn func(t *testing.T, s stage, b breakage, k int, name s
 			t.Run(s.name+", "+b.name, func(t *testing.T) {
 				t.Parallel()
 				for k, name := range calls {
-					if b.after && !writes(name) || testing.Short() && k%7 != 0 {
+					if b.after && !writes(name) || testing.Short() && k%sampled != 0 {
 						continue
 					}
 					fn(t, s, b, k+1, fmt.Sprintf("call %d, %s", k+1, name))

@@ -366,7 +366,7 @@ func TestADeploymentSurvivesEveryBrokenCall(t *testing.T) {
 	w.finish(w.submitApp(chain()))
 	for k, name := range w.faults.names {
 		for _, b := range breakages() {
-			if b.after && !writes(name) || testing.Short() && k%7 != 0 {
+			if b.after && !writes(name) || testing.Short() && k%sampled != 0 {
 				continue
 			}
 			w := newWorld(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -170,4 +171,16 @@ func (s faultyLog) Ops(ctx context.Context, runID string) (out []runlog.Op, err 
 
 func (s faultyLog) Append(ctx context.Context, events ...runlog.Event) error {
 	return s.f.around("append "+string(events[0].Type), func() error { return s.Store.Append(ctx, events...) })
+}
+
+// sampled is the distance between the calls that a short test breaks: it has one go at every kind of call, not at every
+// call.
+const sampled = 13
+
+// stride is the distance between the points of a run that a test tries out.
+func stride() int {
+	if testing.Short() {
+		return 5
+	}
+	return 1
 }

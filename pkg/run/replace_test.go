@@ -109,6 +109,9 @@ func TestDeleteFirstDiesBetweenItsHalves(t *testing.T) {
 	w, m := start()
 	w.finish(m)
 	for k, name := range w.faults.names {
+		if testing.Short() && k%sampled != 0 {
+			continue
+		}
 		for _, after := range []bool{false, true} {
 			w, m := start()
 			w.faults.breaks, w.faults.after, w.faults.dies = k+1, after, true

@@ -71,7 +71,7 @@ func TestWhatARunHasMadeKeepsItsNameWhateverIsWritten(t *testing.T) {
 	for name, intrude := range intruders {
 		for _, course := range []string{"success", "rollback", "dead"} {
 			t.Run(name+"/"+course, func(t *testing.T) {
-				for at := 0; ; at++ {
+				for at := 0; ; at += stride() {
 					if !intrudeAt(t, at, course, intrude) {
 						if at < 8 {
 							t.Errorf("the run has only %d points", at)

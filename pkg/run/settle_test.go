@@ -167,7 +167,7 @@ func TestSettleAtOnceInManyProcesses(t *testing.T) {
 func TestSettleBesideTheLiveRun(t *testing.T) {
 	for _, s := range stages() {
 		t.Run(s.name, func(t *testing.T) {
-			for after := range 40 {
+			for after := 0; after < 40; after += stride() {
 				w, m := s.world(t)
 				for range after {
 					if !m.ended {

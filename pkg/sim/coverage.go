@@ -41,14 +41,25 @@ func (c *Coverage) Sites() []Site {
 
 // site finds the call site on the stack of the goroutine that has come to a gate.
 func (c *Coverage) site(method string) int {
-	var pcs [12]uintptr
-	n := runtime.Callers(4, pcs[:])
+	// Most callers are a few frames up; to look further costs more than the call that is counted.
+	for skip, depth := 4, 4; depth <= 8; skip, depth = skip+depth, depth*2 {
+		var pcs [8]uintptr
+		n := runtime.Callers(skip, pcs[:depth])
+		if id, ok := c.among(pcs[:n], method); ok {
+			return id
+		}
+	}
+	return -1
+}
+
+// among finds the first of some frames that is the product's.
+func (c *Coverage) among(frames []uintptr, method string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, pc := range pcs[:n] {
+	for _, pc := range frames {
 		if id, ok := c.byPC[pc]; ok {
 			if id >= 0 {
-				return id
+				return id, true
 			}
 			continue
 		}
@@ -70,9 +81,9 @@ func (c *Coverage) site(method string) int {
 			c.names, c.hits, c.fails = append(c.names, key), append(c.hits, 0), append(c.fails, 0)
 		}
 		c.byPC[pc] = id
-		return id
+		return id, true
 	}
-	return -1
+	return 0, false
 }
 
 // callerOf shortens the name of a function of the product; helpers that only pass a call on do not count.

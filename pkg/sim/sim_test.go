@@ -31,7 +31,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	debug.SetGCPercent(400) // histories are short-lived
+	debug.SetGCPercent(1000) // histories are short-lived
 	if err := Prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
