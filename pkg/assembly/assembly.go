@@ -11,11 +11,13 @@ type MissingContext struct {
 
 // Assembly is a cloud assembly, nested ones included.
 type Assembly struct {
-	// Dir is the directory that holds manifest.json.
+	// Dir is the directory that holds manifest.json; see ReadFS for an assembly that is in none.
 	Dir     string
 	Version string
 	Stacks  []*Stack // in dependency order; independent stacks in manifest order
 	Missing []MissingContext
+
+	files files
 }
 
 // Stack is one deployable stack.

@@ -51,7 +51,7 @@ func (r *reader) assets(dir, file string) ([]Asset, error) {
 		return nil, err
 	}
 	var m assetManifest
-	if err := readJSON(path, &m); err != nil {
+	if err := r.readJSON(path, &m); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, diag.Diagnostics{{
 				Severity: diag.Error,
@@ -189,7 +189,7 @@ func (r *reader) annotations(dir string, s *Stack, a *artifact) error {
 			return err
 		}
 		var more ordered[[]metadataEntry]
-		switch err := readJSON(path, &more); {
+		switch err := r.readJSON(path, &more); {
 		case errors.Is(err, fs.ErrNotExist):
 			// Nothing that is deployed is in there, but an error annotation could be: say so.
 			s.Messages = append(s.Messages, Message{

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -108,12 +107,12 @@ func (o *ordered[T]) UnmarshalJSON(b []byte) error {
 }
 
 // readManifest reads and checks the manifest of one assembly directory.
-func readManifest(dir string) (*manifest, error) {
+func (r *reader) readManifest(dir string) (*manifest, error) {
 	path := filepath.Join(dir, ManifestFile)
 	var m manifest
-	if err := readJSON(path, &m); err != nil {
+	if err := r.readJSON(path, &m); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, notAnAssembly(dir)
+			return nil, r.notAnAssembly(dir)
 		}
 		return nil, err
 	}
@@ -123,14 +122,14 @@ func readManifest(dir string) (*manifest, error) {
 	return &m, nil
 }
 
-func notAnAssembly(dir string) error {
+func (r *reader) notAnAssembly(dir string) error {
 	d := diag.Diagnostic{
 		Severity: diag.Error,
 		Summary:  "no cloud assembly in " + dir,
 		Detail:   "the directory has no " + ManifestFile,
 		Next:     "Give --app a directory that an app has synthesized (cdk.out), or the command that runs the app.",
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.files.stat(dir); errors.Is(err, fs.ErrNotExist) {
 		d.Detail = "the directory does not exist"
 	}
 	return diag.Diagnostics{d}
@@ -160,8 +159,8 @@ func checkVersion(path, version, minimumCLI string) error {
 
 // readJSON decodes a file. A missing file is reported as fs.ErrNotExist; anything else that goes wrong as
 // diagnostics that name the file and, for bad JSON, the line.
-func readJSON(path string, into any) error {
-	b, err := os.ReadFile(path)
+func (r *reader) readJSON(path string, into any) error {
+	b, err := r.files.read(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -6,7 +6,7 @@ import "path/filepath"
 // those of s itself. path is the nested stack's template, body its content. It fails like Read when a template is
 // missing or lies outside of the assembly.
 func (a *Assembly) Nested(s *Stack, path string, body []byte) (map[string]string, error) {
-	r := reader{root: a.Dir}
+	r := reader{root: a.Dir, files: a.files}
 	// CDK names all of them relative to the directory of the stack's own template.
 	return r.nestedTemplates(filepath.Dir(s.TemplatePath), &Stack{TemplatePath: path, Template: body})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -23,7 +22,11 @@ func Read(dir string) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cloud assembly %s: %w", dir, err)
 	}
-	r := reader{root: root, asm: &Assembly{Dir: root}, visited: map[string]bool{}}
+	return read(root, files{})
+}
+
+func read(root string, from files) (*Assembly, error) {
+	r := reader{root: root, files: from, asm: &Assembly{Dir: root, files: from}, visited: map[string]bool{}}
 	if _, err := r.directory(root, ""); err != nil {
 		return nil, err
 	}
@@ -31,16 +34,18 @@ func Read(dir string) (*Assembly, error) {
 	if err := r.unique(); err != nil {
 		return nil, err
 	}
-	r.asm.Stacks, err = order(r.asm.Stacks)
+	stacks, err := order(r.asm.Stacks)
 	if err != nil {
 		return nil, err
 	}
+	r.asm.Stacks = stacks
 	return r.asm, nil
 }
 
 type reader struct {
-	root string
-	asm  *Assembly
+	root  string
+	files files
+	asm   *Assembly
 	// visited holds the directories that were read: none may be nested twice, least of all in itself.
 	visited map[string]bool
 	// edges are the dependencies still to be turned into Stack.deps: stack → stacks.
@@ -58,7 +63,7 @@ func (r *reader) directory(dir, idPrefix string) ([]*Stack, error) {
 		return nil, unreadable(filepath.Join(dir, ManifestFile), "the assembly is nested more than once")
 	}
 	r.visited[dir] = true
-	m, err := readManifest(dir)
+	m, err := r.readManifest(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +148,7 @@ func (r *reader) stack(dir, id string, a *artifact, byID map[string]*artifact) (
 	if s.TemplatePath, err = resolve(r.root, dir, a.Properties.TemplateFile, "the template"); err != nil {
 		return nil, err
 	}
-	if s.Template, err = readTemplate(s.TemplatePath); err != nil {
+	if s.Template, err = r.readTemplate(s.TemplatePath); err != nil {
 		return nil, err
 	}
 	if s.NestedTemplates, err = r.nestedTemplates(dir, s); err != nil {
@@ -189,8 +194,8 @@ func parseEnvironment(env string) (account, region string, err error) {
 	return account, strings.ToLower(region), nil
 }
 
-func readTemplate(path string) ([]byte, error) {
-	b, err := os.ReadFile(path)
+func (r *reader) readTemplate(path string) ([]byte, error) {
+	b, err := r.files.read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, diag.Diagnostics{{
@@ -234,7 +239,7 @@ func (r *reader) nestedTemplates(dir string, s *Stack) (map[string]string, error
 		if err != nil {
 			return nil, err
 		}
-		if _, err := os.Stat(path); err != nil {
+		if _, err := r.files.stat(path); err != nil {
 			return nil, diag.Diagnostics{{
 				Severity:  diag.Error,
 				Summary:   "the template of a nested stack is missing",

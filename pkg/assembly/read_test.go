@@ -3,6 +3,7 @@ package assembly
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -262,4 +263,45 @@ func FuzzReadManifest(f *testing.F) {
 			t.Fatalf("assembly %v and error %v", asm, err)
 		}
 	})
+}
+
+func TestReadFSReadsWhatReadDoes(t *testing.T) {
+	files := map[string]string{
+		"manifest.json": `{"version": "48.0.0", "artifacts": {
+			"A.assets": {"type": "cdk:asset-manifest", "properties": {"file": "A.assets.json"}},
+			"A": {"type": "aws:cloudformation:stack", "dependencies": ["A.assets"], "properties": {"templateFile": "A.template.json"}}}}`,
+		"A.template.json":            `{"Resources": {"Child": {"Type": "AWS::CloudFormation::Stack", "Metadata": {"aws:asset:path": "child.nested.template.json"}}}}`,
+		"child.nested.template.json": emptyTemplate,
+		"asset.1/index.js":           "",
+		"A.assets.json": `{"version": "48.0.0", "files": {"1": {"source": {"path": "asset.1", "packaging": "zip"},
+			"destinations": {"here": {"bucketName": "b", "objectKey": "1.zip"}}}}}`,
+	}
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	asm, err := ReadFS(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := asm.Stacks[0]
+	if rel, err := asm.Rel(s.Assets[0].Path); err != nil || rel != "asset.1" {
+		t.Errorf("the asset is %q, %v", rel, err)
+	}
+	path := s.NestedTemplates["Child"]
+	body, err := asm.ReadFile(path)
+	if err != nil || string(body) != emptyTemplate {
+		t.Errorf("the nested template is %q, %v", body, err)
+	}
+	if inner, err := asm.Nested(s, path, body); err != nil || len(inner) != 0 {
+		t.Errorf("%v, %v", inner, err)
+	}
+	// A path out of the assembly is refused here too, though no disk is behind it.
+	fsys["A.assets.json"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(files["A.assets.json"], "asset.1", "../../etc/passwd"))}
+	if _, err := ReadFS(fsys); err == nil || !strings.Contains(err.Error(), "outside of the cloud assembly") {
+		t.Errorf("%v", err)
+	}
+	if _, err := ReadFS(fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), "no cloud assembly") {
+		t.Errorf("%v", err)
+	}
 }

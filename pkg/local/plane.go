@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
+	submission "github.com/slipway-cdk/slipway/pkg/run/submit"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	logs "github.com/slipway-cdk/slipway/pkg/runlog/local"
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
@@ -194,22 +194,10 @@ func (p *Plane) History(ctx context.Context, runID string) ([]asl.Event, error) 
 
 // Submit stores the templates and the request of a deployment run and starts its execution.
 func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*assembly.Stack, sub run.Submission) (string, error) {
-	req, err := p.request(ctx, stacks, sub)
+	desk := submission.Desk{Engine: p.engine, Account: p.account, Region: p.region, Holder: p.holder.name}
+	req, err := desk.Prepare(ctx, asm, stacks, sub)
 	if err != nil {
 		return "", err
-	}
-	for i, s := range stacks {
-		if !sub.Deploys() {
-			continue
-		}
-		if req.Stacks[i].TemplateKey, err = p.storeTemplate(ctx, s.Template, "stack "+s.Name); err != nil {
-			return "", err
-		}
-		if sub.Options.Recursive {
-			if req.Stacks[i].Nested, err = p.nestedTemplates(ctx, asm, s); err != nil {
-				return "", err
-			}
-		}
 	}
 	if err := p.settleDead(ctx); err != nil {
 		// What is left of them is met again where it matters: at the stack's lock.
@@ -223,55 +211,6 @@ func (p *Plane) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*as
 		return h.RunID, p.handOver(ctx, h)
 	}
 	return h.RunID, p.start(ctx, h)
-}
-
-// request describes the stacks of a submission to the engine.
-func (p *Plane) request(ctx context.Context, stacks []*assembly.Stack, sub run.Submission) (run.Request, error) {
-	now := p.clock.Now().UTC()
-	req := run.Request{
-		Version: run.RequestVersion, RunID: run.NewRunID(now), Command: sub.Command, Of: sub.Of, Caller: sub.Caller,
-		Region: p.region, Options: sub.Options, PlanRun: sub.PlanRun, CreatedAt: now, Holder: p.holder.name,
-	}
-	seen := map[string]bool{}
-	for _, s := range stacks {
-		r := run.StackRequest{
-			StackRef:    runlog.StackRef{Account: s.Account, Region: s.Region, Name: s.Name},
-			DisplayName: s.DisplayName, DependsOn: s.DependsOn, Tags: s.Tags,
-			TerminationProtection: s.TerminationProtection,
-		}
-		if r.Account == "" {
-			r.Account = p.account
-		}
-		if r.Region == "" {
-			r.Region = p.region
-		}
-		if sub.Deploys() {
-			// What the command line says wins over what the app says.
-			values := maps.Clone(s.Parameters)
-			if values == nil {
-				values = map[string]string{}
-			}
-			maps.Copy(values, sub.Parameters[s.ID])
-			var err error
-			if r.Parameters, r.NoEcho, err = p.engine.SealParameters(ctx, req.RunID, s.Template, values); err != nil {
-				return req, fmt.Errorf("the parameters of stack %s: %w", s.Name, err)
-			}
-		}
-		for _, a := range s.Assets {
-			// One asset goes to every environment whose stacks need it.
-			id := a.ID
-			if r.Account != p.account || r.Region != p.region {
-				id += "." + r.Account + "." + r.Region
-			}
-			r.Assets = append(r.Assets, id)
-			if !seen[id] {
-				seen[id] = true
-				req.Assets = append(req.Assets, run.AssetRequest{ID: id, Asset: a})
-			}
-		}
-		req.Stacks = append(req.Stacks, r)
-	}
-	return req, nil
 }
 
 // Wait returns the header of a run once it is CLOSED, whichever process carries it.

@@ -1,18 +1,13 @@
-package local
+package submit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/diag"
-	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/run"
 )
 
@@ -20,25 +15,14 @@ import (
 // can describe any number. CloudFormation takes 2,500 resources in a hierarchy.
 const maxNested = 2500
 
-// storeTemplate stores a template under its digest and returns its key. what names it in an error.
-func (p *Plane) storeTemplate(ctx context.Context, body []byte, what string) (string, error) {
-	sum := sha256.Sum256(body)
-	key := run.TemplateKey(hex.EncodeToString(sum[:]))
-	_, err := p.engine.Objects.Put(ctx, key, body, objectstore.Condition{IfNoneMatch: true})
-	if err != nil && !errors.Is(err, objectstore.ErrPrecondition) {
-		return "", fmt.Errorf("storing the template of %s: %w", what, err)
-	}
-	return key, nil
-}
-
 // nestedTemplates stores the templates of the stacks nested in s, in all depths.
-func (p *Plane) nestedTemplates(ctx context.Context, asm *assembly.Assembly, s *assembly.Stack) (map[string]run.NestedTemplate, error) {
-	w := nestedWalk{plane: p, asm: asm, stack: s}
+func (d Desk) nestedTemplates(ctx context.Context, asm *assembly.Assembly, s *assembly.Stack) (map[string]run.NestedTemplate, error) {
+	w := nestedWalk{desk: d, asm: asm, stack: s}
 	return w.store(ctx, s.Name, s.NestedTemplates, nil)
 }
 
 type nestedWalk struct {
-	plane *Plane
+	desk  Desk
 	asm   *assembly.Assembly
 	stack *assembly.Stack
 	count int
@@ -61,7 +45,7 @@ func (w *nestedWalk) store(ctx context.Context, parent string, paths map[string]
 		if w.count++; w.count > maxNested {
 			return nil, refuse("there are too many nested stacks", fmt.Sprintf("stack %s contains more than %d", w.stack.Name, maxNested))
 		}
-		body, err := os.ReadFile(path)
+		body, err := w.asm.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading the template of %s: %w", what, err)
 		}
@@ -70,7 +54,7 @@ func (w *nestedWalk) store(ctx context.Context, parent string, paths map[string]
 			return nil, fmt.Errorf("reading %s: %w", what, err)
 		}
 		var n run.NestedTemplate
-		if n.TemplateKey, err = w.plane.storeTemplate(ctx, body, what); err != nil {
+		if n.TemplateKey, err = w.desk.storeTemplate(ctx, body, what); err != nil {
 			return nil, err
 		}
 		if n.Nested, err = w.store(ctx, parent+"/"+id, inner, append(slices.Clone(outer), path)); err != nil {
