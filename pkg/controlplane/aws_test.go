@@ -138,7 +138,7 @@ func TestAnotherAccountIsRefusedWithoutACall(t *testing.T) {
 	p, s := plane(t, nil)
 	_, zonesErr := p.Engine.Facts.Zones(t.Context(), "222222222222", "eu-west-1")
 	_, ssmErr := p.Engine.Facts.SSMParameter(t.Context(), "222222222222", "eu-west-1", "/ami")
-	_, ccErr := (&accounts{base: aws.Config{Region: "eu-west-1"}, own: "111111111111"}).cloudControl("222222222222", "eu-west-1").
+	_, ccErr := (&Accounts{Base: aws.Config{Region: "eu-west-1"}, Own: "111111111111"}).cloudControl("222222222222", "eu-west-1").
 		GetResource(t.Context(), &cc.GetResourceInput{TypeName: aws.String("AWS::SQS::Queue"), Identifier: aws.String("q")})
 	for _, err := range []error{zonesErr, ssmErr, ccErr} {
 		if err == nil || !strings.Contains(err.Error(), "222222222222") || !strings.Contains(err.Error(), "111111111111") {
@@ -164,7 +164,7 @@ func TestCloudControlIsAskedInTheStacksRegionByOneClient(t *testing.T) {
 	if len(s.asked) != 1 {
 		t.Errorf("calls are %v", s.asked)
 	}
-	a := &accounts{own: "1"}
+	a := &Accounts{Own: "1"}
 	if a.cloudControl("1", "r") != a.cloudControl("1", "r") || a.cloudControl("1", "r") == a.cloudControl("1", "s") {
 		t.Error("there is not one client for each account and region")
 	}
@@ -224,7 +224,7 @@ func TestAssetsGoToTheBucketsRegionIfTheAccountOwnsIt(t *testing.T) {
 		"PUT assets.s3.us-west-2.amazonaws.com/new.zip" + owned:  {200, nil, ""},
 		"HEAD foreign.s3.eu-west-1.amazonaws.com/" + owned:       {403, west, ""},
 	}}
-	b := &assetBuckets{aws: &accounts{base: s.config(), own: "111111111111"}}
+	b := &assetBuckets{aws: &Accounts{Base: s.config(), Own: "111111111111"}}
 	ctx := context.Background()
 	for key, want := range map[string]bool{"new.zip": false, "old.zip": true} {
 		if got, err := b.Exists(ctx, "assets", key); err != nil || got != want {

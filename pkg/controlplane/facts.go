@@ -16,7 +16,7 @@ import (
 )
 
 // facts reads from AWS what a plan needs to know.
-type facts struct{ aws *accounts }
+type facts struct{ aws *Accounts }
 
 var _ run.Facts = facts{}
 

@@ -44,7 +44,7 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 		Client: bucket, Bucket: env.StateBucket, Owner: env.Account(), Clock: clk,
 	}
 	log := &dynamo.Store{Client: dynamodb.NewFromConfig(cfg), Table: env.TableName, Objects: objects, Clock: clk}
-	aws := &accounts{base: cfg, own: env.Account()}
+	aws := &Accounts{Base: cfg, Own: env.Account(), Clock: clk}
 	var vault *secret.Vault
 	if env.VaultKey != "" {
 		vault = &secret.Vault{Objects: objects, Sealer: &secret.KMS{Client: kms.NewFromConfig(cfg), KeyID: env.VaultKey, Objects: objects}}
@@ -54,29 +54,30 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 		Engine: &run.Engine{
 			Objects: objects, Log: log, Clock: clk, Holder: holder(env), Logger: logger,
 			States:     &state.Store{Objects: objects, Clock: clk},
-			Providers:  providers(aws, clk, &custom.Bucket{Client: bucket, Name: env.StateBucket, Owner: env.Account()}),
-			Assets:     &asset.Publisher{Bucket: &assetBuckets{aws: aws}},
-			Facts:      facts{aws: aws},
+			Providers:  aws.Providers(clk, &custom.Bucket{Client: bucket, Name: env.StateBucket, Owner: env.Account()}),
+			Assets:     &asset.Publisher{Bucket: aws.AssetBuckets()},
+			Facts:      aws.Facts(),
+			Roles:      aws,
 			Vault:      vault,
-			Secrets:    &secret.AWS{SSM: aws.ssmAPI, SecretsManager: aws.secretsManager},
+			Secrets:    aws.Secrets(),
 			Executions: executions{client: sfn.NewFromConfig(cfg), env: env},
 		},
 	}
 }
 
-// providers are the direct ones, and Cloud Control for every other type that it can provision. There is no fallback: a
+// Providers are the direct ones, and Cloud Control for every other type that it can provision. There is no fallback: a
 // type that neither can provision is refused before anything is touched.
-func providers(aws *accounts, clk clock.Clock, responses custom.Responses) *provider.Registry {
+func (a *Accounts) Providers(clk clock.Clock, responses custom.Responses) *provider.Registry {
 	buckets := &pace.Buckets{Clock: clk}
-	own := services.Providers(direct.Env{Config: aws.config, Clock: clk})
+	own := services.Providers(direct.Env{Config: a.Config, Clock: clk})
 	for typeName, p := range own {
 		own[typeName] = buckets.Wrap(p)
 	}
 	return &provider.Registry{
-		Custom:       &custom.Provider{Functions: aws.functions, Topics: aws.topics, Responses: responses, Clock: clk},
+		Custom:       &custom.Provider{Functions: a.functions, Topics: a.topics, Responses: responses, Clock: clk},
 		Direct:       own,
 		Unhandled:    services.Unhandled(),
-		CloudControl: buckets.Wrap(provider.Named{Provider: &cloudcontrol.Provider{Client: aws.cloudControl, Clock: clk}}),
+		CloudControl: buckets.Wrap(provider.Named{Provider: &cloudcontrol.Provider{Client: a.cloudControl, Clock: clk}}),
 		Provisionable: func(typeName string) bool {
 			t, ok := schema.Lookup(typeName)
 			// Cloud Control would hand a nested stack to CloudFormation.

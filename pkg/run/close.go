@@ -91,7 +91,7 @@ func (e *Engine) closeHeader(ctx context.Context, h runlog.Header, result runlog
 	}
 	if e.Vault != nil && h.RunID == h.Root {
 		// No step of the run needs a secret any more, and a closed run has none.
-		e.resolvers.Delete(h.Root)
+		e.forgetResolvers(h.Root)
 		if err := e.Vault.Purge(ctx, h.Root); err != nil {
 			return h, err
 		}
@@ -210,6 +210,7 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 	if err := getJSON(ctx, e.Objects, requestKey(h.RunID), &req); err != nil {
 		return "", err
 	}
+	ctx = actingFor(ctx, h.RunID, req.Stacks[0])
 	var file planFile
 	if err := getJSON(ctx, e.Objects, planKey(h.RunID), &file); err != nil {
 		return "", err

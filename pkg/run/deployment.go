@@ -48,6 +48,7 @@ func (t *turn) decideDeployment(ctx context.Context) (Step, error) {
 		switch {
 		case planned.Kind != plan.KindStack:
 			env, in := t.environmentOf(planned), t.about()
+			in.Role = env.Role
 			in.Operation, in.Attempt = planned, t.attempt(id)
 			in.Account, in.Region, in.Stack = env.Account, env.Region, env.Name
 			inputs[id] = in
@@ -221,16 +222,16 @@ func failureText(f *runlog.Failure) string {
 	return f.Summary
 }
 
-// environmentOf is the stack that an asset is published for: where it goes.
-func (t *turn) environmentOf(planned plan.Operation) runlog.StackRef {
+// environmentOf is the stack that an asset is published for, the first of several: where it goes, and under which role.
+func (t *turn) environmentOf(planned plan.Operation) StackRequest {
 	for _, s := range t.req.Stacks {
 		for _, id := range s.Assets {
 			if "asset."+id == planned.ID {
-				return s.StackRef
+				return s
 			}
 		}
 	}
-	return runlog.StackRef{}
+	return StackRequest{}
 }
 
 // openDeployment plans a deployment: it checks every stack before anything is touched, and writes the request

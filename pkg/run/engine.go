@@ -33,6 +33,8 @@ type Engine struct {
 	Providers Providers
 	Assets    Publisher
 	Facts     Facts
+	// Roles checks the stacks' roles; nil where stacks have none.
+	Roles Roles
 	// Macros runs template macros; nil where there is no AWS to run them.
 	Macros Macros
 	// Executions tells which executions still run.

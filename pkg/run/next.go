@@ -82,7 +82,7 @@ func (e *Engine) Next(ctx context.Context, in PlannerInput) (Step, error) {
 	if h.Kind == runlog.KindDeployment {
 		step, err = t.decideDeployment(ctx)
 	} else {
-		step, err = t.decideStack(ctx)
+		step, err = t.decideStack(actingFor(ctx, h.RunID, t.req.Stacks[0]))
 	}
 	if err != nil {
 		return Step{}, err
@@ -238,10 +238,14 @@ func (t *turn) skip(ctx context.Context, wave plan.Wave, byID map[string]plan.Op
 
 // about is the part of an operation's input that events need.
 func (t *turn) about() operationInput {
-	return operationInput{
+	in := operationInput{
 		Stack: t.h.Stack.Name, Region: t.h.Stack.Region, Account: t.h.Stack.Account,
 		Root: t.h.Root, Command: t.h.Command, Mask: t.file.Facts.NoEcho.Handle,
 	}
+	if t.h.Kind == runlog.KindStack && len(t.req.Stacks) == 1 {
+		in.Role = t.req.Stacks[0].Role
+	}
+	return in
 }
 
 // strike counts the operations of the last wave whose function has not come to its end: it could not be invoked,

@@ -374,6 +374,10 @@ func deployed(rec *state.Record) map[string]template.Deployed {
 // planRun plans a stack's own run, under its lock, and checks that it still is what was shown.
 func (e *Engine) planRun(ctx context.Context, h runlog.Header, req Request) (planFile, diag.Diagnostics, error) {
 	s := req.Stacks[0]
+	ctx = actingFor(ctx, h.RunID, s)
+	if diags, err := e.checkRole(ctx, s); err != nil || diags.HasErrors() {
+		return planFile{}, diags, err
+	}
 	p, diags, err := e.planStack(ctx, req, s, h.Command, nil)
 	if err != nil {
 		return planFile{}, nil, err
@@ -432,6 +436,17 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 	var plans []*stackPlan
 	var diags diag.Diagnostics
 	for _, s := range req.Stacks {
+		ctx := actingFor(ctx, req.RunID, s)
+		more, err := e.checkRole(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if more.HasErrors() {
+			// Nothing of its account can be read.
+			diags = append(diags, more...)
+			e.presume(ctx, s, earlier)
+			continue
+		}
 		p, more, err := e.planStack(ctx, req, s, command, earlier)
 		if err != nil {
 			return nil, nil, err

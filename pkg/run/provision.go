@@ -29,6 +29,8 @@ type operationInput struct {
 	Account   string         `json:"account"`
 	Region    string         `json:"region"`
 	Stack     string         `json:"stack"`
+	// Role is what the calls are made under; nil for the credentials of the process.
+	Role *Role `json:"role,omitempty"`
 	// Properties are the resolved desired properties.
 	Properties map[string]any `json:"properties,omitempty"`
 	// Before is the resource's record now; it is absent for a create.
@@ -113,6 +115,7 @@ var errNoInput = errors.New("the wave has no such operation")
 // carryOut moves one operation on: intent, call, result. `in` is the status that the run must have: OPEN for
 // a provisioner, SETTLING for a janitor that recovers what a dead one has left.
 func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in runlog.Status, input operationInput, slice time.Duration) (runlog.Op, error) {
+	ctx = input.acting(ctx, runID)
 	op, err := e.Log.Op(ctx, runID, input.Operation.ID)
 	switch {
 	case errors.Is(err, runlog.ErrNotFound):

@@ -85,7 +85,7 @@ func (e *Engine) publishAsset(ctx context.Context, req Request, input operationI
 		if "asset."+a.ID != op.OpID {
 			continue
 		}
-		outcome, err := e.Assets.Publish(ctx, a.Asset, assetEnvironment(input.Account, input.Region))
+		outcome, err := e.Assets.Publish(input.acting(ctx, req.RunID), a.Asset, assetEnvironment(input.Account, input.Region))
 		if err != nil {
 			return failed(op, &provider.Error{Kind: provider.KindOf(err), Err: err})
 		}

@@ -57,6 +57,8 @@ type StackRequest struct {
 	NoEcho                map[string]string `json:"noEcho,omitempty"`
 	Tags                  map[string]string `json:"tags,omitempty"`
 	TerminationProtection bool              `json:"terminationProtection,omitempty"`
+	// Role is what the calls for the stack are made under; nil for the credentials of the process.
+	Role *Role `json:"role,omitempty"`
 	// Nested are the templates of the stacks nested in it, by logical ID: what Options.Recursive looks into.
 	Nested map[string]NestedTemplate `json:"nested,omitempty"`
 

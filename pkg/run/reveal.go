@@ -40,7 +40,7 @@ func (e *Engine) reveal(ctx context.Context, p provider.Provider, input operatio
 	}
 	var named map[string]string
 	if secret.HasReference(expressions) && input.Operation.Action != plan.ActionDelete {
-		resolved, err := e.resolver(input.Root).Resolve(ctx, secret.Where{Account: input.Account, Region: input.Region}, expressions)
+		resolved, err := e.resolver(input.Root, input.Role).Resolve(ctx, secret.Where{Account: input.Account, Region: input.Region}, expressions)
 		if err != nil {
 			return nil, req, err
 		}
@@ -237,18 +237,39 @@ func sameReferences(recorded, expression, resolved any) any {
 
 // resolver is the resolver of a run, which asks for each secret once. A process that has come to another run forgets
 // the ones before, all but a few that may go on beside it.
-func (e *Engine) resolver(root string) *secret.Resolver {
-	r, known := e.resolvers.LoadOrStore(root, &secret.Resolver{Source: e.Secrets})
+//
+// Stacks of different roles do not share one: what the one role may read, the other may not.
+func (e *Engine) resolver(root string, role *Role) *secret.Resolver {
+	of := resolverKey{root: root}
+	if role != nil {
+		of.role = *role
+	}
+	r, known := e.resolvers.LoadOrStore(of, &secret.Resolver{Source: e.Secrets})
 	if !known {
 		kept := 0
 		e.resolvers.Range(func(other, _ any) bool {
-			if kept++; kept > 8 && other != root {
+			if kept++; kept > 8 && other != of {
 				e.resolvers.Delete(other)
 			}
 			return true
 		})
 	}
 	return r.(*secret.Resolver)
+}
+
+type resolverKey struct {
+	root string
+	role Role
+}
+
+// forgetResolvers lets go of the secrets of a run that has ended.
+func (e *Engine) forgetResolvers(root string) {
+	e.resolvers.Range(func(of, _ any) bool {
+		if of.(resolverKey).root == root {
+			e.resolvers.Delete(of)
+		}
+		return true
+	})
 }
 
 // unresolvable is the failure of an operation whose secrets can't be had. What the vault does not have is lost;

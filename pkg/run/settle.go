@@ -157,6 +157,9 @@ func (e *Engine) settleStack(ctx context.Context, h runlog.Header) (Settled, err
 	if err != nil {
 		return Settled{}, err
 	}
+	if ctx, err = e.actingFor(ctx, h); err != nil {
+		return Settled{}, err
+	}
 	ops, err := e.opsOf(ctx, h.RunID)
 	if err != nil {
 		return Settled{}, err
