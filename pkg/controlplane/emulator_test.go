@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,7 +216,11 @@ func TestAStackIsDeployedChangedAndDestroyedByTheFunctions(t *testing.T) {
 
 func (tr *trial) expires(t *testing.T, runID, sk string) bool {
 	t.Helper()
-	out, err := tr.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &tr.plane.log.Table, Key: dynamoKey("run#"+runID, sk)})
+	partition := "run#"
+	if strings.HasPrefix(sk, "op#") {
+		partition = "ops#"
+	}
+	out, err := tr.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &tr.plane.log.Table, Key: dynamoKey(partition+runID, sk)})
 	if err != nil || len(out.Item) == 0 {
 		t.Fatalf("there is no item %s: %v", sk, err)
 	}

@@ -3,12 +3,14 @@
 //	pk                               sk          what
 //	run#{run id}                     header      the run's header
 //	run#{run id}                     event#{id}  one event
-//	run#{run id}                     op#{id}     one operation's record
+//	ops#{run id}                     op#{id}     one operation's record
 //	stack#{account}#{region}#{name}  head        the run that is on the stack now
 //
 // Every item is a JSON document with the few members beside it that conditions and the index need. What must
 // hold together is written in one transaction; what must be decided on is read with strong consistency. The
-// one index lists runs, newest first.
+// indexes list runs, newest first. Operations have partitions of their own, because what the records before them hold
+// is not for everybody who may follow a run: IAM tells partitions apart, and not sort keys
+// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html).
 package dynamo
 
 import (
@@ -223,12 +225,12 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, each func(ma
 	}
 }
 
-// between is a strongly consistent query for the items of a run whose sort keys lie between two, inclusively.
-func between(runID, from, to string) *dynamodb.QueryInput {
+// between is a strongly consistent query for the items of a partition whose sort keys lie between two, inclusively.
+func between(pk, from, to string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :from AND :to"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":pk": text(runKey(runID)), ":from": text(from), ":to": text(to),
+			":pk": text(pk), ":from": text(from), ":to": text(to),
 		},
 		ConsistentRead: aws.Bool(true),
 	}

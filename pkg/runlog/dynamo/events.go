@@ -68,7 +68,7 @@ func (s *Store) appendBatch(ctx context.Context, batch []entry) error {
 	for len(batch) > 0 {
 		known, err := s.appendOnce(ctx, batch)
 		if err != nil {
-			run, _ := strings.CutPrefix(textOf(batch[0].item, "pk"), "run#")
+			run, _ := strings.CutPrefix(textOf(batch[0].item, "pk"), RunPartitions)
 			return fmt.Errorf("appending events of run %s: %w", run, err)
 		}
 		if len(known) == 0 {
@@ -121,7 +121,7 @@ func (s *Store) appendOnce(ctx context.Context, batch []entry) (known []int, err
 // Events implements runlog.Store.
 func (s *Store) Events(ctx context.Context, runID, after string) ([]runlog.Event, error) {
 	var out []runlog.Event
-	err := s.query(ctx, between(runID, eventSort+after, eventSortEnd), func(item map[string]types.AttributeValue) (bool, error) {
+	err := s.query(ctx, between(runKey(runID), eventSort+after, eventSortEnd), func(item map[string]types.AttributeValue) (bool, error) {
 		var e runlog.Event
 		if err := s.decode(ctx, item, &e); err != nil {
 			return false, err

@@ -31,8 +31,9 @@ func (s *Store) Expire(ctx context.Context, runID string, at time.Time) (done bo
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(expiring)
-	for _, sort := range [][2]string{{eventSort, eventSortEnd}, {opSort, opSortEnd}} {
-		in := between(runID, sort[0], sort[1])
+	for _, in := range []*dynamodb.QueryInput{
+		between(runKey(runID), eventSort, eventSortEnd), between(opsKey(runID), opSort, opSortEnd),
+	} {
 		in.ProjectionExpression = aws.String("pk, sk")
 		in.FilterExpression = aws.String("attribute_not_exists(#expires)")
 		in.ExpressionAttributeNames = map[string]string{"#expires": ExpiryAttribute}

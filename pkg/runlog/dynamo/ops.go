@@ -27,7 +27,7 @@ func (s *Store) putOp(ctx context.Context, runID string, in runlog.Status, op ru
 		return errors.New("it needs a run id and an operation id")
 	}
 	mark := newMark()
-	item, overflow, err := s.document(ctx, op, runKey(runID), opSort+op.OpID, runObjects(runID)+"op."+op.OpID+"."+mark)
+	item, overflow, err := s.document(ctx, op, opsKey(runID), opSort+op.OpID, runObjects(runID)+"op."+op.OpID+"."+mark)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *Store) putOp(ctx context.Context, runID string, in runlog.Status, op ru
 // Op implements runlog.Store.
 func (s *Store) Op(ctx context.Context, runID, opID string) (runlog.Op, error) {
 	var op runlog.Op
-	item, err := s.get(ctx, runKey(runID), opSort+opID)
+	item, err := s.get(ctx, opsKey(runID), opSort+opID)
 	if err == nil {
 		op, err = s.op(ctx, item)
 	}
@@ -96,7 +96,7 @@ func (s *Store) Op(ctx context.Context, runID, opID string) (runlog.Op, error) {
 // Ops implements runlog.Store.
 func (s *Store) Ops(ctx context.Context, runID string) ([]runlog.Op, error) {
 	var out []runlog.Op
-	err := s.query(ctx, between(runID, opSort, opSortEnd), func(item map[string]types.AttributeValue) (bool, error) {
+	err := s.query(ctx, between(opsKey(runID), opSort, opSortEnd), func(item map[string]types.AttributeValue) (bool, error) {
 		op, err := s.op(ctx, item)
 		out = append(out, op)
 		return true, err

@@ -32,9 +32,22 @@ const (
 	opSortEnd    = "op$"
 )
 
-func runKey(runID string) string { return "run#" + runID }
+// The prefixes of the partitions that everybody may read who may follow runs: headers and events, and which run is on a
+// stack.
+const (
+	RunPartitions   = "run#"
+	StackPartitions = "stack#"
+	// RunsPartition is the one partition of RunsIndex.
+	RunsPartition = listingRun
+)
 
-func stackKey(s runlog.StackRef) string { return "stack#" + s.Account + "#" + s.Region + "#" + s.Name }
+func runKey(runID string) string { return RunPartitions + runID }
+
+func opsKey(runID string) string { return "ops#" + runID }
+
+func stackKey(s runlog.StackRef) string {
+	return StackPartitions + s.Account + "#" + s.Region + "#" + s.Name
+}
 
 // createdSort orders the index: a fixed width makes the order of text that of time.
 func createdSort(h runlog.Header) string {
