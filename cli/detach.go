@@ -12,12 +12,12 @@ import (
 
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/diag"
-	"github.com/slipway-cdk/slipway/pkg/local"
+	"github.com/slipway-cdk/slipway/pkg/inprocess"
 )
 
 // carrier starts `slipway runs carry` as a process of its own, in a session of its own: it outlives the terminal. What
 // it says goes to a log beside the simulated AWS.
-func carrier(g globalFlags) local.Carrier {
+func carrier(g globalFlags) inprocess.Carrier {
 	return func(_ context.Context, runID string) (<-chan struct{}, error) {
 		exe, err := os.Executable()
 		if err != nil {

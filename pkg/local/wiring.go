@@ -10,43 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 
-	"github.com/slipway-cdk/slipway/pkg/asl"
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	cc "github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
 	"github.com/slipway-cdk/slipway/pkg/provider/pace"
 	"github.com/slipway-cdk/slipway/pkg/provider/simulated"
-	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
 	"github.com/slipway-cdk/slipway/pkg/schema"
 	"github.com/slipway-cdk/slipway/pkg/secret"
 )
-
-// functions invokes the engine's handlers as Lambda would: bytes in, bytes out, a failure by its name.
-type functions struct{ engine *run.Engine }
-
-// Invoke implements asl.Functions.
-func (f functions) Invoke(ctx context.Context, name string, payload []byte) ([]byte, error) {
-	var out []byte
-	var err error
-	switch name {
-	case plannerFunction:
-		out, err = f.engine.HandlePlanner(ctx, payload)
-	case provisionerFunction:
-		out, err = f.engine.HandleProvisioner(ctx, payload)
-	case publisherFunction:
-		out, err = f.engine.HandlePublisher(ctx, payload)
-	case janitorFunction:
-		out, err = f.engine.HandleJanitor(ctx, payload)
-	default:
-		return nil, asl.ErrFunctionNotFound
-	}
-	var failed *run.HandlerError
-	if errors.As(err, &failed) {
-		return nil, &asl.FunctionError{Type: failed.Name, Message: failed.Error()}
-	}
-	return out, err
-}
 
 // providers connects the sandbox's Cloud Control, direct API and custom resource handler.
 func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) provider.Provider) *provider.Registry {

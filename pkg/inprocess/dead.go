@@ -1,4 +1,4 @@
-package local
+package inprocess
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func (p *Plane) settleDead(ctx context.Context) error {
 		return fmt.Errorf("looking for runs whose process is gone: %w", err)
 	}
 	for _, x := range running {
-		if p.holder.alive(x.Holder) {
+		if p.Holder.Alive(ctx, x.Holder) {
 			continue
 		}
 		var of struct {
@@ -40,7 +40,7 @@ func (p *Plane) settleDead(ctx context.Context) error {
 // settleUnstarted settles the runs that are not closed and whose execution nobody has: their process has ended between
 // asking for the run and starting it.
 func (p *Plane) settleUnstarted(ctx context.Context) error {
-	dead, err := p.engine.Dead(ctx)
+	dead, err := p.Engine.Dead(ctx)
 	for _, h := range dead {
 		if err := p.settle(ctx, h.RunID); err != nil {
 			return err

@@ -1,9 +1,8 @@
-package local
+package inprocess
 
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -12,7 +11,7 @@ import (
 // Cancel asks a run to end. The process that carries it sees that at its next decision; where that process is gone
 // there is nobody to see it, and the run is settled here.
 func (p *Plane) Cancel(ctx context.Context, runID, by string) error {
-	if err := p.engine.Cancel(ctx, runID, by); err != nil {
+	if err := p.Engine.Cancel(ctx, runID, by); err != nil {
 		return err
 	}
 	return p.settleDead(ctx)
@@ -21,7 +20,7 @@ func (p *Plane) Cancel(ctx context.Context, runID, by string) error {
 // attend waits for the end of a run that another process carries, and settles it when that process ends first.
 func (p *Plane) attend(ctx context.Context, runID string) error {
 	for n := 0; ; n++ {
-		h, err := p.engine.Log.Header(ctx, runID)
+		h, err := p.Engine.Log.Header(ctx, runID)
 		if err != nil {
 			return fmt.Errorf("reading the header of run %s: %w", runID, err)
 		}
@@ -37,7 +36,7 @@ func (p *Plane) attend(ctx context.Context, runID string) error {
 			}
 		}
 		// Other processes tell real time.
-		if err := (clock.Real{}).Sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := (clock.Real{}).Sleep(ctx, 2*p.poll()); err != nil {
 			return err
 		}
 	}
@@ -46,5 +45,5 @@ func (p *Plane) attend(ctx context.Context, runID string) error {
 // ours reports whether this process carries an execution.
 func (p *Plane) ours(ctx context.Context, name string) bool {
 	x, err := p.executor.Describe(ctx, runExecutions+name)
-	return err == nil && x.Holder == p.holder.name
+	return err == nil && x.Holder == p.Holder.Name()
 }

@@ -1,10 +1,9 @@
-package local
+package inprocess
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/diag"
@@ -18,7 +17,7 @@ type Carrier func(ctx context.Context, runID string) (ended <-chan struct{}, err
 // Carry carries a run that was submitted to be detached, and returns when it has ended. The execution is made by name,
 // so that it is carried once, whoever else tries.
 func (p *Plane) Carry(ctx context.Context, runID string) error {
-	h, err := p.engine.Log.Header(ctx, runID)
+	h, err := p.Engine.Log.Header(ctx, runID)
 	if err != nil {
 		return fmt.Errorf("reading the header of run %s: %w", runID, err)
 	}
@@ -42,15 +41,15 @@ func (p *Plane) start(ctx context.Context, h runlog.Header) error {
 // the one that has submitted the run: if it dies before, the run is closed as one that was not started, and a carrier
 // that comes late finds it closed.
 func (p *Plane) handOver(ctx context.Context, h runlog.Header) error {
-	if p.carrier == nil {
+	if p.Carrier == nil {
 		return diag.Errorf("the run can't be detached", "nothing here can carry it on")
 	}
-	ended, err := p.carrier(ctx, h.RunID)
+	ended, err := p.Carrier(ctx, h.RunID)
 	if err != nil {
 		return fmt.Errorf("starting a process for run %s: %w", h.RunID, err)
 	}
 	for {
-		now, err := p.engine.Log.Header(ctx, h.RunID)
+		now, err := p.Engine.Log.Header(ctx, h.RunID)
 		if err != nil {
 			return fmt.Errorf("reading the header of run %s: %w", h.RunID, err)
 		}
@@ -68,7 +67,7 @@ func (p *Plane) handOver(ctx context.Context, h runlog.Header) error {
 				p.settle(ctx, h.RunID))
 		default:
 		}
-		if err := (clock.Real{}).Sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := (clock.Real{}).Sleep(ctx, p.poll()); err != nil {
 			return err
 		}
 	}
