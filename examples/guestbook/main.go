@@ -3,15 +3,14 @@
 package main
 
 import (
+	"embed"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -27,6 +26,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "guestbook:", err)
 		os.Exit(1)
 	}
+	dir, err := unpackHandler()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "guestbook: unpacking the function's code:", err)
+		os.Exit(1)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	cfg.handler = dir
 	data := newDataStack(app, "GuestbookData")
 	newWebStack(app, "GuestbookWeb", data, cfg)
 	awscdk.Tags_Of(app).Add(jsii.String("app"), jsii.String("guestbook"), nil)
@@ -46,6 +52,8 @@ type config struct {
 	archive bool
 	// queue names the queue; changing it replaces the queue and what reads from it. Empty: a generated name.
 	queue string
+	// handler is the directory with the function's code.
+	handler string
 }
 
 func configure(app constructs.Construct) (config, error) {
@@ -73,13 +81,18 @@ func setting(app constructs.Construct, name, fallback string) string {
 	return fallback
 }
 
-// handlerCode is the directory with the function's code. It is found from this source file, so that the
-// app runs from any directory; GUESTBOOK_HANDLER overrides it for a binary that was built elsewhere.
-func handlerCode() awslambda.Code {
-	dir := os.Getenv("GUESTBOOK_HANDLER")
-	if dir == "" {
-		_, self, _, _ := runtime.Caller(0)
-		dir = filepath.Join(filepath.Dir(self), "handler")
+//go:embed handler
+var handler embed.FS
+
+// unpackHandler writes the function's code into a directory, from which CDK copies it into the assembly. It is part of
+// the binary, so the app runs from any directory.
+func unpackHandler() (dir string, err error) {
+	code, err := fs.Sub(handler, "handler")
+	if err != nil {
+		return "", err
 	}
-	return awslambda.Code_FromAsset(jsii.String(dir), nil)
+	if dir, err = os.MkdirTemp("", "guestbook"); err != nil {
+		return "", err
+	}
+	return dir, os.CopyFS(dir, code)
 }

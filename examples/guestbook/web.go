@@ -38,7 +38,7 @@ func newWebStack(scope constructs.Construct, id string, data dataStack, cfg conf
 	handler := awslambda.NewFunction(stack, jsii.String("Handler"), &awslambda.FunctionProps{
 		Runtime:    awslambda.Runtime_NODEJS_22_X(),
 		Handler:    jsii.String("index.handler"),
-		Code:       handlerCode(),
+		Code:       awslambda.Code_FromAsset(jsii.String(cfg.handler), nil),
 		Timeout:    awscdk.Duration_Seconds(jsii.Number(20)),
 		MemorySize: jsii.Number(256),
 		LogGroup:   logs,

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -188,6 +189,53 @@ func TestADeadRollbackIsSettledAndRepeated(t *testing.T) {
 				t.Errorf("journal %+v", w.journal("App"))
 			}
 		})
+	}
+}
+
+// TestACancelledRollbackIsGoneOnWith cancels a rollback at every one of its calls; the next one finishes it.
+func TestACancelledRollbackIsGoneOnWith(t *testing.T) {
+	old, next := mixed()
+	cancelled := 0
+	for k := 0; ; k += stride() {
+		w := newWorld(t)
+		w.deploy(old)
+		was, live := w.record("App"), w.cloud.exists()
+		w.cloud.script("create Bad", script{fails: fails(provider.KindInvalid)})
+		w.deploy(next, noRollback)
+		m := w.submit(order{stack: "App", command: runlog.CommandRollback})
+		reached, first := false, w.faults.n
+		w.faults.onCall = func(n int) {
+			if n != first+k+1 {
+				return
+			}
+			reached = true
+			if err := w.canceller().Cancel(t.Context(), m.runID, "you@desk"); err != nil && !errors.Is(err, run.ErrEnded) {
+				t.Error(err)
+			}
+		}
+		h := w.finish(m)
+		w.faults.onCall = nil
+		w.sound(h.RunID)
+		if !reached {
+			break
+		}
+		if h.Failure != nil && h.Failure.Summary == cancelledByYou {
+			cancelled++
+			if j := w.journal("App"); j == nil || len(j.Segments) != 1 {
+				t.Fatalf("ahead of call %d: the journal is %+v", k+1, j)
+			}
+			if h := w.rollback(); h.Result != runlog.ResultSucceeded {
+				t.Fatalf("ahead of call %d: %s", k+1, w.story(h.RunID))
+			}
+		}
+		w.asBefore(was, live)
+		w.accounted("App")
+		if w.journal("App") != nil || t.Failed() {
+			t.Fatalf("ahead of call %d: journal %+v", k+1, w.journal("App"))
+		}
+	}
+	if cancelled < 10 {
+		t.Errorf("%d rollbacks were cancelled", cancelled)
 	}
 }
 

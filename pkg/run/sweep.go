@@ -106,7 +106,7 @@ func (e *Engine) abandoned(ctx context.Context, h runlog.Header) (bool, error) {
 }
 
 // Sweep finds what nobody has told of, because the notices of dead executions are best effort, and settles it: runs that
-// are not closed and that nobody carries on, locks that closed runs have left, vaults that were not emptied. It is
+// are not closed and that nobody carries on, locks and places in a line that closed runs have left, vaults that were not emptied. It is
 // bounded, may be repeated, and may run beside itself and beside every run. What fails is part of the error, and does
 // not keep it from the rest.
 func (e *Engine) Sweep(ctx context.Context) (Swept, error) {
@@ -152,7 +152,8 @@ func turnOf(dead []runlog.Header, now time.Time) []runlog.Header {
 	return slices.Concat(dead[first:], dead[:first])[:sweepMost]
 }
 
-// sweepLocks frees the locks that runs have left which have closed and died before they could free them.
+// sweepLocks frees the locks, and the places in the line for one, that runs have left which have closed and died before
+// they could free them.
 func (e *Engine) sweepLocks(ctx context.Context) error {
 	runs, err := e.Log.ListRuns(ctx, runlog.Filter{Limit: sweptLocks})
 	if err != nil {
@@ -165,10 +166,10 @@ func (e *Engine) sweepLocks(ctx context.Context) error {
 		}
 		running, err := e.Executions.Running(ctx, executionOf(h))
 		if err == nil && !running {
-			err = e.unlock(ctx, h) // only its own
+			err = errors.Join(e.unlock(ctx, h), e.leaveLine(ctx, h)) // only its own
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("freeing the lock of run %s: %w", h.RunID, err))
+			errs = append(errs, fmt.Errorf("freeing the lock of run %s, or its place in the line: %w", h.RunID, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,6 +79,37 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// copySources copies what the simulation is built from, and nothing that tools have left beside it.
+func copySources(from, to string) error {
+	for _, part := range []string{"go.mod", "go.sum", "pkg", "statemachine"} {
+		err := filepath.WalkDir(filepath.Join(from, part), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			below, err := filepath.Rel(from, path)
+			switch {
+			case err != nil:
+				return err
+			case strings.HasPrefix(d.Name(), ".") && d.IsDir():
+				return filepath.SkipDir
+			case d.IsDir():
+				return os.MkdirAll(filepath.Join(to, below), 0o750)
+			case !d.Type().IsRegular():
+				return nil
+			}
+			body, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(to, below), body, 0o600)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // caught is the first history that a mutant breaks.
 type caught struct{ seed, history, invariant string }
 
@@ -86,19 +118,8 @@ var firstViolation = regexp.MustCompile(`(?m)^violated by seed (\d+), history (\
 // hunt plays the histories of a mutant in a copy of the tree.
 func hunt(t *testing.T, patch string) (caught, error) {
 	from, to := root(t), t.TempDir()
-	for _, part := range []string{"pkg", "statemachine"} {
-		if err := os.CopyFS(filepath.Join(to, part), os.DirFS(filepath.Join(from, part))); err != nil {
-			return caught{}, err
-		}
-	}
-	for _, file := range []string{"go.mod", "go.sum"} {
-		body, err := os.ReadFile(filepath.Join(from, file))
-		if err != nil {
-			return caught{}, err
-		}
-		if err := os.WriteFile(filepath.Join(to, file), body, 0o600); err != nil {
-			return caught{}, err
-		}
+	if err := copySources(from, to); err != nil {
+		return caught{}, err
 	}
 	apply := exec.Command("git", "apply", filepath.Join(from, "pkg", "sim", patch))
 	apply.Dir = to
