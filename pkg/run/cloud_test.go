@@ -58,6 +58,8 @@ type script struct {
 	fails func(attempt int) *provider.Error
 	// remnant: a failed creation leaves its resource behind.
 	remnant bool
+	// leaves is what a failed update leaves of the resource's properties.
+	leaves map[string]any
 	// id is the physical id that the step leads to, instead of a new one or the old one.
 	id string
 	// silent: of the nth call and poll of the step, counted together, nobody hears; it has its effect all the same.
@@ -198,6 +200,10 @@ func (c *cloud) Update(_ context.Context, req provider.Request) (provider.Progre
 	return c.once("update", req, func(s script) outcome {
 		if s.fails != nil {
 			if err := s.fails(req.Attempt); err != nil {
+				if half, ok := c.live[req.PhysicalID]; ok && s.leaves != nil {
+					half.Properties = s.leaves
+					c.live[req.PhysicalID] = half
+				}
 				return outcome{err: err}
 			}
 		}

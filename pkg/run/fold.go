@@ -19,7 +19,7 @@ import (
 func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlog.Op, again, foreign bool) error {
 	switch {
 	case op.Status == runlog.OpFailed:
-		return l.foldFailure(op, planned, again)
+		return l.foldFailure(op, planned, again, foreign)
 	case op.Status != runlog.OpSucceeded || op.Kind != string(plan.KindResource):
 		return nil
 	}
@@ -35,7 +35,7 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 	case strings.HasSuffix(op.OpID, plan.OldSuffix):
 		l.dropOld(before)
 	case planned.Action == plan.ActionDelete || planned.Action == plan.ActionForget:
-		return l.foldDelete(op, planned, before, ops[planned.Undoes], again)
+		return l.foldDelete(op, planned, before, ops[planned.Undoes], again, foreign)
 	default:
 		// A record that somebody has put back to what it was looks as if nobody had written it.
 		l.foldWrite(op, planned, before, after, again || foreign)
@@ -48,7 +48,7 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 
 // foldDelete takes a resource out of the record. A replacement that is undone, the operation undone, brings its
 // old half back, which still stands: nothing is cleaned up before the rest of a run has succeeded.
-func (l *ledger) foldDelete(op runlog.Op, planned plan.Operation, before *state.Resource, undone runlog.Op, again bool) error {
+func (l *ledger) foldDelete(op runlog.Op, planned plan.Operation, before *state.Resource, undone runlog.Op, again, foreign bool) error {
 	var old *state.Resource
 	if undone.Action == string(plan.ActionReplace) && undone.Stage != stageDeleted {
 		var err error
@@ -60,7 +60,8 @@ func (l *ledger) foldDelete(op runlog.Op, planned plan.Operation, before *state.
 	orphaned := before
 	switch {
 	case sameResource(current, old):
-	case !again && isSame(current, before):
+	case !again && isSame(current, before) && (!foreign || sameResource(current, before) && l.ask(current).unread):
+		// Where somebody else has written, what stands may be a later one of the same name.
 		orphaned = current
 		l.set(op, old)
 	default:
@@ -125,8 +126,21 @@ func leavesOld(planned plan.Operation, op runlog.Op, after *state.Resource) bool
 	return false
 }
 
-// foldFailure keeps what a failed create could not remove, and drops the old half that had to go before it.
-func (l *ledger) foldFailure(op runlog.Op, planned plan.Operation, again bool) error {
+// foldFailure keeps what a failed create could not remove, drops the old half that had to go before it, and records how
+// far a failed update has come.
+func (l *ledger) foldFailure(op runlog.Op, planned plan.Operation, again, foreign bool) error {
+	if op.Action == string(plan.ActionUpdate) && op.After != nil {
+		before, err := decodeResource(op.Before)
+		if err != nil {
+			return fmt.Errorf("folding %s: %w", op.OpID, err)
+		}
+		after, err := decodeResource(op.After)
+		if err != nil {
+			return fmt.Errorf("folding %s: %w", op.OpID, err)
+		}
+		l.foldWrite(op, planned, before, after, again || foreign)
+		return nil
+	}
 	if op.Stage == stageDeleted {
 		before, err := decodeResource(op.Before)
 		if err != nil {

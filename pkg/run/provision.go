@@ -286,7 +286,10 @@ func (e *Engine) work(ctx context.Context, runID string, in runlog.Status, input
 			if provider.IsUndecided(err) && op.Doubts < maxDoubts {
 				return e.doubt(op, err), nil
 			}
-			return e.fail(ctx, p, req, attempted{op: op, route: route, creates: input.creates() && !deleting, recorded: input.recordable(), until: until, newAccess: input.NewAccess}, err)
+			return e.fail(ctx, p, req, attempted{
+				op: op, route: route, before: before, creates: input.creates() && !deleting,
+				recorded: input.recordable(), until: until, newAccess: input.NewAccess,
+			}, err)
 		}
 		op.Doubts, op.Doubt = 0, ""
 		if progress.Done && deleting && progress.Skipped == "" {
@@ -458,6 +461,8 @@ type attempted struct {
 	route provider.Route
 	// creates: the call was to make a new resource.
 	creates bool
+	// before is the record of the resource before the operation, nil where there was none.
+	before *state.Resource
 	// recorded are the properties as they may be recorded.
 	recorded map[string]any
 	until    time.Time
@@ -486,7 +491,7 @@ func (e *Engine) fail(ctx context.Context, p provider.Provider, req provider.Req
 		op.NotBefore = e.Clock.Now().Add(perr.RetryAfter)
 	}
 	if !call.creates {
-		return failed(op, perr), nil
+		return e.halfway(ctx, p, req, call, failed(op, perr))
 	}
 	op.PhysicalID, op.After = "", nil
 	if perr.PhysicalID != "" && e.removeRemnant(ctx, p, req, perr.PhysicalID, call.until) != nil {

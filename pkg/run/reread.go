@@ -71,6 +71,8 @@ func (e *Engine) foldRun(ctx context.Context, h *runlog.Header, file planFile, o
 // answer is what reading a live resource has told.
 type answer struct {
 	live bool
+	// unread: nobody can tell, and it is taken to exist.
+	unread bool
 	// properties are those that the service reports, nil where it can't be asked.
 	properties map[string]any
 }
@@ -79,7 +81,7 @@ type answer struct {
 func (e *Engine) look(ctx context.Context, ref runlog.StackRef, r *state.Resource) (answer, error) {
 	p, _, err := e.Providers.For(r.ResourceType, provider.Route(r.ProvisionedBy), sortedIDs(r.Properties))
 	if err != nil {
-		return answer{live: true}, nil //nolint:nilerr // nobody can read it
+		return answer{live: true, unread: true}, nil //nolint:nilerr // nobody can read it
 	}
 	live, err := p.Read(ctx, provider.Request{
 		Stack: ref.Name, Region: ref.Region, Account: ref.Account, Type: r.ResourceType,
@@ -91,7 +93,7 @@ func (e *Engine) look(ctx context.Context, ref runlog.StackRef, r *state.Resourc
 	case provider.IsNotFound(err):
 		return answer{}, nil
 	case provider.IsUnsupported(err):
-		return answer{live: true}, nil
+		return answer{live: true, unread: true}, nil
 	}
 	return answer{}, fmt.Errorf("reading %s %s, whose record another tool has changed: %w", r.ResourceType, r.PhysicalID, err)
 }

@@ -121,7 +121,7 @@ func (w *world) command(i int) {
 		w.revive()
 		w.submit(o)
 	}
-	if w.rng.IntN(5) == 0 {
+	if w.rng.IntN(2) == 0 {
 		w.pause(time.Duration(w.rng.IntN(120)) * time.Second)
 	} else {
 		w.quiesce()

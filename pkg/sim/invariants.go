@@ -156,11 +156,17 @@ func (w *world) checkStack(s *stack, when string, named map[string]string) {
 		t := w.cloud.live[key]
 		owner := s.name + "/" + id
 		switch {
-		case w.touched[owner]:
+		case w.touched[owner] || w.untold(s, id, r.ResourceType):
 		case t == nil:
 			w.violate("everything recorded is live", "%s: %s is recorded as %s and does not exist", when, owner, key)
 		}
 	}
+}
+
+// untold: nobody but its handler could tell that the resource has been removed, by another tool or by a run that has taken
+// the lock of another one that went on. Its name is kept.
+func (w *world) untold(s *stack, id, typ string) bool {
+	return kindOf(typ).custom && (w.forced[s.name] || w.touched[s.name+"/"+id])
 }
 
 // leftByTheDead: the process has died between the end of the run and its lock. Without a control plane there is no
@@ -196,8 +202,8 @@ func (w *world) converged(runID string) {
 				continue
 			}
 			t := w.cloud.live[is.ResourceType+" "+is.PhysicalID]
-			if t == nil && w.touched[s.name+"/"+r.id] && kindOf(is.ResourceType).custom {
-				continue // nobody but its handler could tell that another tool has removed it
+			if t == nil && w.untold(s, r.id, is.ResourceType) {
+				continue
 			}
 			if t == nil {
 				w.violate("everything recorded is live", "%s/%s is recorded as %s and does not exist", s.name, r.id, is.PhysicalID)

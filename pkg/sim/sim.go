@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/asl"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/schema"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
@@ -253,6 +254,10 @@ func (w *world) abort() {
 		return
 	}
 	x := running[w.s.faults.rng.IntN(len(running))]
+	held, impatient := w.s.faults.rng.IntN(2) == 0, w.s.faults.rng.IntN(3) == 0
+	if held {
+		x = w.holdCall(running, x)
+	}
 	w.s.note("somebody", "abort", x.Name)
 	runID := runOf(x)
 	w.s.mu.Lock()
@@ -262,6 +267,31 @@ func (w *world) abort() {
 		}
 	}
 	w.s.mu.Unlock()
+	if impatient {
+		// Somebody wants to be rid of it all, now.
+		go w.submit(order{command: runlog.CommandDestroy, stacks: w.stacks})
+	}
 	executor := w.plane.executor
 	go executor.Stop(context.Background(), x.ARN, "Aborted", "somebody has aborted it") //nolint:errcheck // whatever it answers, the history goes on
+}
+
+// holdCall holds back a call that is about to change something in the account, for as long as its lease may last, and
+// returns the execution that it belongs to; another one where there is no such call.
+func (w *world) holdCall(running []asl.Execution, other asl.Execution) asl.Execution {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	for _, g := range w.s.ready() {
+		if g.kind&provides == 0 || g.kind&writes == 0 || g.late {
+			continue
+		}
+		i := slices.IndexFunc(running, func(x asl.Execution) bool { return runOf(x) == g.p.runID })
+		if i < 0 {
+			continue
+		}
+		g.late, g.p.zombie = true, true
+		g.until = w.s.now.Add(time.Duration(5+w.s.faults.rng.IntN(25)) * time.Second)
+		w.s.steps = append(w.s.steps, step{w.s.now, g.p.name, g.method, g.detail, Late, "held back"})
+		return running[i]
+	}
+	return other
 }
