@@ -17,7 +17,8 @@ type Assembly struct {
 	Stacks  []*Stack // in dependency order; independent stacks in manifest order
 	Missing []MissingContext
 
-	files files
+	files     files
+	documents []string
 }
 
 // Stack is one deployable stack.

@@ -60,3 +60,7 @@ func (f files) name(path string) (string, error) {
 	}
 	return filepath.ToSlash(rel), nil
 }
+
+// Documents are the absolute paths of the manifests, templates and metadata that were read, without the templates of
+// nested stacks and the sources of assets. They are in the order in which they were read.
+func (a *Assembly) Documents() []string { return append([]string(nil), a.documents...) }

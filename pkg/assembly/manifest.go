@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,15 @@ func (r *reader) readJSON(path string, into any) error {
 		}
 		return unreadable(path, err.Error())
 	}
+	r.document(path)
 	return decodeJSON(path, b, into)
+}
+
+// document remembers a file that the assembly needs, once: an asset manifest may belong to several stacks.
+func (r *reader) document(path string) {
+	if r.asm != nil && !slices.Contains(r.asm.documents, path) {
+		r.asm.documents = append(r.asm.documents, path)
+	}
 }
 
 func decodeJSON(path string, b []byte, into any) error {

@@ -207,6 +207,7 @@ func (r *reader) readTemplate(path string) ([]byte, error) {
 	case err != nil:
 		return nil, unreadable(path, err.Error())
 	}
+	r.document(path)
 	return b, nil
 }
 

@@ -78,6 +78,8 @@ type Outcome struct {
 type Publisher struct {
 	Bucket  Bucket
 	Missing MissingSource
+	// Source is where the files of assets are; nil is the disk.
+	Source Source
 	// TempDir is where directories are zipped; "" is the system's.
 	TempDir string
 }
@@ -148,6 +150,9 @@ func supported(a assembly.Asset) error {
 
 // open returns the body to store: the file, or the directory as a zip archive in a temporary file.
 func (p *Publisher) open(ctx context.Context, a assembly.Asset) (body io.ReadSeeker, size int64, cleanup func(), err error) {
+	if p.Source != nil {
+		return p.fetch(ctx, a)
+	}
 	info, err := os.Stat(a.Path)
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("reading its source: %w", err)
@@ -156,12 +161,7 @@ func (p *Publisher) open(ctx context.Context, a assembly.Asset) (body io.ReadSee
 		return zipped(ctx, a.Path, p.TempDir)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, nil, diag.Diagnostics{{
-			Severity: diag.Error,
-			Summary:  "the asset " + label(a) + " cannot be published",
-			Detail:   "its packaging is file, and " + a.Path + " is not a file",
-			Next:     "Synthesize the app again.",
-		}}
+		return nil, 0, nil, notAFile(a)
 	}
 	f, err := os.Open(a.Path)
 	if err != nil {

@@ -161,8 +161,8 @@ func TestPublishWritesEveryDestinationThatIsMissing(t *testing.T) {
 func TestPublishAZippedFileHoldsTheFile(t *testing.T) {
 	src := filepath.Join(t.TempDir(), "one.txt")
 	put(t, src, "1", 0o644)
-	files, err := list(src)
-	if err != nil || len(files) != 1 || files[0].name != "one.txt" {
+	files, err := Files(src)
+	if err != nil || len(files) != 1 || files[0].Name != "one.txt" {
 		t.Errorf("files %v, error %v", files, err)
 	}
 }

@@ -48,7 +48,7 @@ func zipped(ctx context.Context, source, tempDir string) (body io.ReadSeeker, si
 // to; permission bits are kept; empty directories are left out. All of this is what the CDK CLI does
 // (@aws-cdk/cdk-assets-lib, zipDirectory). The same content always gives the same bytes.
 func writeZip(ctx context.Context, w io.Writer, source string) error {
-	files, err := list(source)
+	files, err := Files(source)
 	if err != nil {
 		return err
 	}
@@ -64,32 +64,33 @@ func writeZip(ctx context.Context, w io.Writer, source string) error {
 	return z.Close()
 }
 
-type file struct {
-	name string // in the archive, with slashes
-	path string // on the disk
-	mode fs.FileMode
+// File is one file of an asset.
+type File struct {
+	Name string // below the source, with slashes; that of the source when it is a file itself
+	Path string // on the disk
+	Mode fs.FileMode
 }
 
-// list returns the files below source, sorted by name.
-func list(source string) ([]file, error) {
+// Files returns the files that an asset's source holds, sorted by name. Symbolic links are followed.
+func Files(source string) ([]File, error) {
 	info, err := os.Stat(source)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []file{{name: filepath.Base(source), path: source, mode: info.Mode()}}, nil
+		return []File{{Name: filepath.Base(source), Path: source, Mode: info.Mode()}}, nil
 	}
-	var files []file
+	var files []File
 	if err := walk(source, "", nil, &files); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
 }
 
 // walk collects the files of one directory and of those below it, links followed. above holds the real
 // paths of the directories that lead here: meeting one again is a circle of links.
-func walk(dir, prefix string, above []string, files *[]file) error {
+func walk(dir, prefix string, above []string, files *[]File) error {
 	realPath, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func walk(dir, prefix string, above []string, files *[]file) error {
 				return err
 			}
 		case info.Mode().IsRegular():
-			*files = append(*files, file{name: prefix + e.Name(), path: path, mode: info.Mode()})
+			*files = append(*files, File{Name: prefix + e.Name(), Path: path, Mode: info.Mode()})
 		default:
 			return fmt.Errorf("%s is neither a file nor a directory", path)
 		}
@@ -123,18 +124,23 @@ func walk(dir, prefix string, above []string, files *[]file) error {
 	return nil
 }
 
-func addFile(z *zip.Writer, f file) error {
-	h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: zipTime}
-	h.SetMode(f.mode.Perm())
-	w, err := z.CreateHeader(h)
+func addFile(z *zip.Writer, f File) error {
+	w, err := entry(z, f.Name, f.Mode)
 	if err != nil {
 		return err
 	}
-	r, err := os.Open(f.path)
+	r, err := os.Open(f.Path)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	_, err = io.Copy(w, r)
 	return err
+}
+
+// entry begins one entry of an asset's archive.
+func entry(z *zip.Writer, name string, mode fs.FileMode) (io.Writer, error) {
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: zipTime}
+	h.SetMode(mode.Perm())
+	return z.CreateHeader(h)
 }
