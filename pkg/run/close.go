@@ -241,7 +241,7 @@ func (e *Engine) closeStack(ctx context.Context, h *runlog.Header) (runlog.Resul
 		if err := e.foldRun(ctx, h, file, ops, l); err != nil {
 			return "", err
 		}
-		if err := e.saveLedger(ctx, l, h.RunID, file.interim(l)); err != nil {
+		if err := e.saveLedger(ctx, l, *h, file.interim(l)); err != nil {
 			return "", err
 		}
 	}
@@ -391,7 +391,7 @@ func (e *Engine) finishDeploy(ctx context.Context, h *runlog.Header, req Request
 		l.record.Imports, l.record.OutputReads = file.Facts.ImportedFrom, file.Facts.OutputsFrom
 		l.changed = true
 	}
-	if err := e.saveLedger(ctx, l, h.RunID, file.generation()); err != nil {
+	if err := e.saveLedger(ctx, l, *h, file.generation()); err != nil {
 		return err
 	}
 	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag

@@ -121,7 +121,7 @@ func (e *Engine) emptied(ctx context.Context, h *runlog.Header, l *ledger) error
 	if l.generation != nil {
 		gen = *l.generation
 	}
-	if err := e.saveLedger(ctx, l, h.RunID, gen); err != nil {
+	if err := e.saveLedger(ctx, l, *h, gen); err != nil {
 		return err
 	}
 	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,35 @@ func TestAPlannerThatIsHeldUpDoesNotFoldOverTheNextDeploy(t *testing.T) {
 		t.Errorf("it decides %+v, %v", step, err)
 	}
 	w.recordedTimeout("2")
+}
+
+// TestAFirstRecordThatIsSavedLateNamesNothingThatIsGone: the put of a stack's first record is held up until others have
+// settled the run and destroyed the stack. Its condition, that there is no record, holds again.
+func TestAFirstRecordThatIsSavedLateNamesNothingThatIsGone(t *testing.T) {
+	for name, next := range map[string]func(w *world){
+		"destroyed": func(w *world) { w.destroy() },
+		"retained":  func(w *world) { w.destroy(); w.cloud.live["kept"] = thing{"AWS::SQS::Queue", "A", object{}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cloud.script("create A", script{id: "kept"})
+			m := w.submitDeploy(timeout("1"))
+			m.until(m.atNext)
+			w.faults.meanwhile("put cdkd/App/eu-west-1/state.json", func() {
+				m.stop()
+				w.settle(w.process("process-2"), m.runID)
+				next(w)
+			})
+			if step, err := m.ask(w.engine, m.next.Decision); !errors.Is(err, runlog.ErrFenced) {
+				t.Errorf("it decides %+v, %v", step, err)
+			}
+			w.accounted("App")
+			rec := w.record("App")
+			if _, live := w.cloud.live["kept"]; live != (rec != nil) {
+				t.Errorf("the record is %+v", rec)
+			}
+		})
+	}
 }
 
 func TestAnOpenThatIsHeldUpLeavesNoLock(t *testing.T) {

@@ -88,15 +88,15 @@ func copyRecord(rec *state.Record, ref runlog.StackRef) *state.Record {
 }
 
 // saveLedger saves what has changed: the sidecar before the record.
-func (e *Engine) saveLedger(ctx context.Context, l *ledger, runID string, gen state.Generation) error {
+func (e *Engine) saveLedger(ctx context.Context, l *ledger, h runlog.Header, gen state.Generation) error {
 	l.sidecar.Cleanup = slices.Clone(l.cleanup)
 	for i := range l.sidecar.Cleanup {
 		if l.sidecar.Cleanup[i].RunID == "" {
-			l.sidecar.Cleanup[i].RunID = runID
+			l.sidecar.Cleanup[i].RunID = h.RunID
 			l.sidecar.Cleanup[i].Since = e.Clock.Now().UnixMilli()
 		}
 	}
-	gen.RunID, gen.Masked = runID, l.masked
+	gen.RunID, gen.Masked = h.RunID, l.masked
 	switch {
 	case l.changed:
 		was, err := state.Digest(l.stands)
@@ -111,9 +111,15 @@ func (e *Engine) saveLedger(ctx context.Context, l *ledger, runID string, gen st
 		if err != nil {
 			return err
 		}
+		first := l.stateETag == ""
 		l.stateETag = saved.StateETag
 		l.stands = l.record
 		l.record = copyRecord(l.stands, runlog.StackRef{})
+		if first {
+			if err := e.checkFirst(ctx, l, h); err != nil {
+				return err
+			}
+		}
 	case l.cleanupChanged || l.describesAnew(gen):
 		if err := l.describe(gen); err != nil {
 			return err

@@ -285,7 +285,7 @@ func (e *Engine) foldDead(ctx context.Context, h runlog.Header, file planFile, o
 	if err := e.foldRun(ctx, &h, file, ops, l); err != nil {
 		return Settled{}, err
 	}
-	if err := e.saveLedger(ctx, l, h.RunID, file.interim(l)); err != nil {
+	if err := e.saveLedger(ctx, l, h, file.interim(l)); err != nil {
 		return Settled{}, err
 	}
 	h.StateETag, h.SidecarETag = l.stateETag, l.sidecarETag

@@ -75,7 +75,7 @@ func (t *turn) decideStack(ctx context.Context) (Step, error) {
 			return Step{}, err
 		}
 	}
-	if err := e.saveLedger(ctx, s.ledger, t.h.RunID, t.file.interim(s.ledger)); err != nil {
+	if err := e.saveLedger(ctx, s.ledger, t.h, t.file.interim(s.ledger)); err != nil {
 		return Step{}, err
 	}
 	t.h.StateETag, t.h.SidecarETag = s.ledger.stateETag, s.ledger.sidecarETag

@@ -66,6 +66,7 @@ func (w *world) second(s *stack) {
 		}
 		defer lock.Release(ctx) //nolint:errcheck // a lock that is gone is gone
 		w.s.met[OtherTool] = true
+		removed := "" // what it has removed from the account, in an earlier try
 		for range 6 {
 			rec, etag, err := states.Load(ctx, s.name, region)
 			if err != nil || len(rec.Resources) == 0 {
@@ -73,7 +74,9 @@ func (w *world) second(s *stack) {
 			}
 			w.s.park(&gate{p: p, method: "works", detail: s.name})
 			w.s.mu.Lock()
-			w.work(s, rec, what, at, tag)
+			if !forget(rec, removed) {
+				removed = w.work(s, rec, what, at, tag)
+			}
 			w.s.mu.Unlock()
 			// It rebuilds the top level from what it knows.
 			rec.Orphans, rec.Extra = nil, nil
@@ -84,8 +87,19 @@ func (w *world) second(s *stack) {
 	}()
 }
 
-// work changes one resource of a record and the account.
-func (w *world) work(s *stack, rec *state.Record, what, at int, tag string) {
+// forget takes a resource out of a record, by type and physical id, and reports whether it was there.
+func forget(rec *state.Record, key string) bool {
+	for id, r := range rec.Resources {
+		if r.ResourceType+" "+r.PhysicalID == key {
+			delete(rec.Resources, id)
+			return true
+		}
+	}
+	return false
+}
+
+// work changes one resource of a record and the account. It returns what it has removed.
+func (w *world) work(s *stack, rec *state.Record, what, at int, tag string) (removed string) {
 	ids := sorted(rec.Resources)
 	id := ids[at%len(ids)]
 	r := rec.Resources[id]
@@ -97,6 +111,7 @@ func (w *world) work(s *stack, rec *state.Record, what, at int, tag string) {
 		if !w.forced[s.name] || !s.pinned(id) {
 			c.removeLocked(t)
 			delete(rec.Resources, id)
+			return r.ResourceType + " " + r.PhysicalID
 		}
 	case what == 1:
 		id, typ := "X"+tag, "AWS::EC2::InternetGateway"
@@ -122,6 +137,7 @@ func (w *world) work(s *stack, rec *state.Record, what, at int, tag string) {
 		live["Tags"] = props["Tags"]
 		t.props = live
 	}
+	return ""
 }
 
 func (s *stack) pinned(id string) bool { return len(s.resources) > 0 && s.resources[0].id == id }
