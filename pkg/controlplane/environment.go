@@ -26,6 +26,10 @@ const (
 	JournalDaysVariable = "JOURNAL_DAYS"
 	// VaultKeyVariable names the KMS key of the run vault. Without it a stack with NoEcho values is refused.
 	VaultKeyVariable = "VAULT_KEY_ID"
+	// UploadsBucketVariable names the bucket of uploads and inboxes.
+	UploadsBucketVariable = "UPLOADS_BUCKET"
+	// PlaneNameVariable is the control plane's name: a dimension of its metrics.
+	PlaneNameVariable = "PLANE_NAME"
 )
 
 const journalDays = 90
@@ -36,6 +40,7 @@ type Environment struct {
 	StateBucketRegion string // "" is the function's own
 	TableName         string
 	VaultKey          string // "" is no vault
+	UploadsBucket     string // "" is none: nothing is admitted
 	RunStateMachine   arn.ARN
 	// JournalRetention is how long a closed run's events and operation journal are kept; 0 is for ever.
 	JournalRetention time.Duration
@@ -48,7 +53,7 @@ type Environment struct {
 func ReadEnvironment(get func(string) string) (Environment, error) {
 	e := Environment{
 		StateBucket: get(StateBucketVariable), StateBucketRegion: get(StateBucketRegionVariable), TableName: get(TableNameVariable),
-		VaultKey:         get(VaultKeyVariable),
+		VaultKey: get(VaultKeyVariable), UploadsBucket: get(UploadsBucketVariable),
 		JournalRetention: journalDays * 24 * time.Hour,
 		FunctionName:     get("AWS_LAMBDA_FUNCTION_NAME"), LogStream: get("AWS_LAMBDA_LOG_STREAM_NAME"),
 	}

@@ -39,6 +39,8 @@ type Function struct {
 	// Open builds the plane; it is called by the first invocation.
 	Open   func(ctx context.Context) (*Plane, error)
 	Logger *slog.Logger
+	// metrics takes what is counted; nil for nobody.
+	metrics *metrics
 
 	mu    sync.Mutex
 	plane *Plane
@@ -51,6 +53,7 @@ func Serve(handle Handler) {
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("function", lambdacontext.FunctionName)
 	lambda.Start(&Function{
 		Handle: handle, Logger: logger,
+		metrics: &metrics{out: os.Stdout, plane: os.Getenv(PlaneNameVariable), now: time.Now},
 		Open: func(ctx context.Context) (*Plane, error) {
 			env, err := ReadEnvironment(os.Getenv)
 			if err != nil {
@@ -87,6 +90,9 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) (out []byte, err 
 			return
 		}
 		logger.Info("invocation done", took)
+		if f.metrics != nil {
+			f.metrics.write(measured(payload, out, f.metrics.now()), aboutOf(payload).texts())
+		}
 	}()
 	plane, err := f.open(ctx)
 	if err != nil {
@@ -111,30 +117,43 @@ func (f *Function) open(ctx context.Context) (*Plane, error) {
 
 // logger adds to every line what the invocation is about, as far as the payload can be read.
 func (f *Function) logger(ctx context.Context, payload []byte) *slog.Logger {
-	var about struct {
-		RunID  string `json:"runId"`
-		Action string `json:"action"`
-		Op     string `json:"op"`
-		Wave   int    `json:"wave"`
-	}
-	_ = json.Unmarshal(payload, &about) // the handler refuses what can't be read
+	asked := aboutOf(payload)
 	var with []any
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		with = append(with, "requestId", lc.AwsRequestID)
 	}
-	for _, a := range []struct{ name, value string }{{"runId", about.RunID}, {"action", about.Action}, {"op", about.Op}} {
+	for _, a := range []struct{ name, value string }{{"runId", asked.RunID}, {"action", asked.Action}, {"op", asked.Op}} {
 		if a.value != "" {
 			with = append(with, a.name, clip(a.value))
 		}
 	}
-	if about.Wave != 0 {
-		with = append(with, "wave", about.Wave)
+	if asked.Wave != 0 {
+		with = append(with, "wave", asked.Wave)
 	}
 	logger := f.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	return logger.With(with...)
+}
+
+// about is what an invocation is about.
+type about struct {
+	RunID  string `json:"runId"`
+	Action string `json:"action"`
+	Op     string `json:"op"`
+	Wave   int    `json:"wave"`
+}
+
+// aboutOf reads it, as far as the payload can be read: the handler refuses what can't be.
+func aboutOf(payload []byte) about {
+	var a about
+	_ = json.Unmarshal(payload, &a)
+	return a
+}
+
+func (a about) texts() map[string]string {
+	return map[string]string{"runId": clip(a.RunID), "op": clip(a.Op)}
 }
 
 // nameOf is the name under which the state machine sees a failure.
