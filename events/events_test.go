@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/trigger"
 	"github.com/slipway-cdk/slipway/statemachine"
 )
 
@@ -23,6 +24,7 @@ var samples = map[string]struct {
 	machine []byte
 	state   string
 }{
+	"planner-admit.json": {func() any { return &run.PlannerInput{} }, statemachine.Run, "Admit upload"},
 	"planner-open.json":  {func() any { return &run.PlannerInput{} }, statemachine.Run, "Open run"},
 	"planner-next.json":  {func() any { return &run.PlannerInput{} }, statemachine.Run, "Plan next wave"},
 	"planner-close.json": {func() any { return &run.PlannerInput{} }, statemachine.Run, "Close run"},
@@ -30,6 +32,9 @@ var samples = map[string]struct {
 	"publisher.json":     {func() any { return &run.PublishInput{} }, statemachine.Run, "Publish asset"},
 	"janitor.json":       {func() any { return &run.SettleInput{} }, statemachine.Settle, "Settle run"},
 	"janitor-sweep.json": {into: func() any { return &run.SettleInput{} }}, // sent by a schedule
+	// Sent by EventBridge.
+	"trigger-object-created.json":  {into: func() any { return &trigger.Event{} }},
+	"trigger-not-in-an-inbox.json": {into: func() any { return &trigger.Event{} }},
 }
 
 func TestEverySampleIsKnown(t *testing.T) {

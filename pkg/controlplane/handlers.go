@@ -57,7 +57,7 @@ func endedRuns(payload, answer []byte) []string {
 	if json.Unmarshal(payload, &asked) != nil || json.Unmarshal(answer, &told) != nil {
 		return nil
 	}
-	if asked.Action == run.ActionClose || told.Kind == run.StepRefused || told.Settled {
+	if asked.Action == run.ActionClose || told.Kind == run.StepRefused || told.Kind == run.StepEnded || told.Settled {
 		return []string{asked.RunID}
 	}
 	return told.Ended

@@ -49,7 +49,7 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 	if env.VaultKey != "" {
 		vault = &secret.Vault{Objects: objects, Sealer: &secret.KMS{Client: kms.NewFromConfig(cfg), KeyID: env.VaultKey, Objects: objects}}
 	}
-	return &Plane{
+	p := &Plane{
 		env: env, log: log, clock: clk,
 		Engine: &run.Engine{
 			Objects: objects, Log: log, Clock: clk, Holder: holder(env), Logger: logger,
@@ -63,6 +63,8 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 			Executions: executions{client: sfn.NewFromConfig(cfg), env: env},
 		},
 	}
+	p.admitUploads(cfg, aws)
+	return p
 }
 
 // Providers are the direct ones, and Cloud Control for every other type that it can provision. There is no fallback: a

@@ -400,7 +400,26 @@ func (e *Engine) finishDeploy(ctx context.Context, h *runlog.Header, req Request
 			Severity: diag.Warning, Stack: h.Stack.Name, Summary: "the exports index was not updated", Detail: err.Error(),
 		})
 	}
+	e.reportOutputs(ctx, h, req, t, l.record.Outputs)
 	return e.dropJournal(ctx, h, l)
+}
+
+// reportOutputs tells the caller the outputs that the template declares. The record has more: the names of exports.
+func (e *Engine) reportOutputs(ctx context.Context, h *runlog.Header, req Request, t *template.Template, all map[string]any) {
+	if e.Reports == nil || req.From == "" {
+		return
+	}
+	outputs := map[string]any{}
+	for name := range t.Outputs {
+		if v, ok := all[name]; ok {
+			outputs[name] = v
+		}
+	}
+	if err := e.Reports.Deployed(ctx, req, h.RunID, outputs); err != nil {
+		h.Diagnostics = append(h.Diagnostics, diag.Diagnostic{
+			Severity: diag.Warning, Stack: h.Stack.Name, Summary: "the outputs could not be reported to whoever has asked for the run", Detail: err.Error(),
+		})
+	}
 }
 
 func sameImports(rec *state.Record, f facts) bool {

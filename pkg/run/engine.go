@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
-// Engine is everything the functions need. All members but Outside, Logger, Vault, Secrets and History must be set.
+// Engine is everything the functions need. All members that do not say what becomes of their absence must be set.
 type Engine struct {
 	Objects   objectstore.Store
 	Log       runlog.Store
@@ -37,6 +37,11 @@ type Engine struct {
 	Roles Roles
 	// Macros runs template macros; nil where there is no AWS to run them.
 	Macros Macros
+	// Admission makes runs of uploads, Uploads publishes assets out of them, and Reports tell those who have uploaded
+	// them how it went; nil where nothing is uploaded.
+	Admission Admission
+	Uploads   UploadPublisher
+	Reports   Reports
 	// Executions tells which executions still run.
 	Executions Executions
 	// Outside, when set, tells and waits real time where Clock is scaled.
@@ -72,6 +77,11 @@ type Providers interface {
 // Publisher publishes assets.
 type Publisher interface {
 	Publish(ctx context.Context, a assembly.Asset, env asset.Env) (asset.Outcome, error)
+}
+
+// UploadPublisher publishes the assets of requests that came with an upload.
+type UploadPublisher interface {
+	PublishUpload(ctx context.Context, req Request, a assembly.Asset, env asset.Env) (asset.Outcome, error)
 }
 
 // Facts are what a plan needs to know of AWS, read under the stack's role.

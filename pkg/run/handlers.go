@@ -67,10 +67,12 @@ func handle[In, Out any](ctx context.Context, payload []byte, fn func(context.Co
 	return marshal(out)
 }
 
-// HandlePlanner is the planner function: open, next and close.
+// HandlePlanner is the planner function: admit, open, next and close.
 func (e *Engine) HandlePlanner(ctx context.Context, payload []byte) ([]byte, error) {
 	return handle(ctx, payload, func(ctx context.Context, in PlannerInput) (any, error) {
 		switch in.Action {
+		case ActionAdmit:
+			return e.Admit(ctx, in)
 		case ActionOpen:
 			return e.Open(ctx, in)
 		case ActionNext:

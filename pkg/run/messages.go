@@ -1,7 +1,10 @@
 package run
 
+import "github.com/slipway-cdk/slipway/pkg/runlog"
+
 // Actions of the planner and janitor functions.
 const (
+	ActionAdmit  = "admit"
 	ActionOpen   = "open"
 	ActionNext   = "next"
 	ActionClose  = "close"
@@ -13,6 +16,9 @@ const (
 type PlannerInput struct {
 	Action string `json:"action"`
 	RunID  string `json:"runId"`
+	// Command and Upload are what an upload is admitted as (admit).
+	Command runlog.Command `json:"command,omitempty"`
+	Upload  *UploadRef     `json:"upload,omitempty"`
 	// Decision is the number of the decision that is wanted (next).
 	Decision int `json:"decision,omitempty"`
 	// Execution is the name of the execution that asks.
@@ -24,12 +30,14 @@ type StepKind string
 
 // The kinds of step.
 const (
+	StepOpen     StepKind = "OPEN" // it is admitted: open it
 	StepNext     StepKind = "NEXT" // ask for the next decision
 	StepWave     StepKind = "WAVE"
 	StepWait     StepKind = "WAIT"
 	StepContinue StepKind = "CONTINUE" // go on in a successor execution: the history grows long
 	StepDone     StepKind = "DONE"
 	StepRefused  StepKind = "REFUSED" // the run is closed, nothing was touched
+	StepEnded    StepKind = "ENDED"   // the run is closed, all that it was for is done
 )
 
 // Step is the planner's answer to open and next.

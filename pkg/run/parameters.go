@@ -47,9 +47,10 @@ var errNoVault = diag.Diagnostics{{
 	Next: "Configure the plane's vault, or take a dynamic reference in place of the parameter.",
 }}
 
-// SealParameters divides the values that a stack is given: those of NoEcho parameters go into the vault of the
-// root run, and only their handles come back. A plane calls it before it stores a request.
-func (e *Engine) SealParameters(ctx context.Context, root string, source []byte, values map[string]string) (plain, handles map[string]string, err error) {
+// DivideParameters divides the values that a stack is given into those that may be stored and those that may not: of
+// NoEcho parameters, and of parameters that the template does not declare. The planner refuses the latter; until then
+// they may be secrets.
+func DivideParameters(source []byte, values map[string]string) (plain, secret map[string]string, err error) {
 	if len(values) == 0 {
 		return nil, nil, nil
 	}
@@ -57,26 +58,34 @@ func (e *Engine) SealParameters(ctx context.Context, root string, source []byte,
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		// A parameter that the template does not declare is refused by the planner. Until then it may be a secret.
+	for name, v := range values {
+		into := &secret
 		if p := t.Parameters[name]; p != nil && !p.NoEcho {
-			if plain == nil {
-				plain = map[string]string{}
-			}
-			plain[name] = values[name]
-			continue
+			into = &plain
 		}
-		if e.Vault == nil {
-			return nil, nil, errNoVault
+		if *into == nil {
+			*into = map[string]string{}
 		}
-		handle, err := e.Vault.Put(ctx, root, values[name])
-		if err != nil {
+		(*into)[name] = v
+	}
+	return plain, secret, nil
+}
+
+// SealParameters divides the values that a stack is given: those of NoEcho parameters go into the vault of the
+// root run, and only their handles come back. A plane calls it before it stores a request.
+func (e *Engine) SealParameters(ctx context.Context, root string, source []byte, values map[string]string) (plain, handles map[string]string, err error) {
+	plain, secret, err := DivideParameters(source, values)
+	if err != nil || len(secret) == 0 {
+		return plain, nil, err
+	}
+	if e.Vault == nil {
+		return nil, nil, errNoVault
+	}
+	handles = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(secret)) {
+		if handles[name], err = e.Vault.Put(ctx, root, secret[name]); err != nil {
 			return nil, nil, err
 		}
-		if handles == nil {
-			handles = map[string]string{}
-		}
-		handles[name] = handle
 	}
 	return plain, handles, nil
 }

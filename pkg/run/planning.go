@@ -548,6 +548,11 @@ func (e *Engine) openPlan(ctx context.Context, h runlog.Header, req Request) (St
 	if err := putOnce(ctx, e.Objects, viewsKey(h.RunID), &views); err != nil {
 		return Step{}, err
 	}
+	if e.Reports != nil && req.From != "" {
+		if err := e.Reports.Planned(ctx, req, views.Views); err != nil {
+			return Step{}, fmt.Errorf("reporting the plan of run %s: %w", h.RunID, err)
+		}
+	}
 	h.Diagnostics = diags
 	if h, err = e.closeHeader(ctx, h, runlog.ResultSucceeded); err != nil {
 		return Step{}, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/asset"
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
@@ -85,7 +86,7 @@ func (e *Engine) publishAsset(ctx context.Context, req Request, input operationI
 		if "asset."+a.ID != op.OpID {
 			continue
 		}
-		outcome, err := e.Assets.Publish(input.acting(ctx, req.RunID), a.Asset, assetEnvironment(input.Account, input.Region))
+		outcome, err := e.publishFrom(input.acting(ctx, req.RunID), req, a.Asset, assetEnvironment(input.Account, input.Region))
 		if err != nil {
 			return failed(op, &provider.Error{Kind: provider.KindOf(err), Err: err})
 		}
@@ -96,4 +97,15 @@ func (e *Engine) publishAsset(ctx context.Context, req Request, input operationI
 		return op
 	}
 	return failed(op, &provider.Error{Kind: provider.KindInvalid, Message: "the request has no such asset"})
+}
+
+// publishFrom publishes an asset from wherever its request has its source.
+func (e *Engine) publishFrom(ctx context.Context, req Request, a assembly.Asset, env asset.Env) (asset.Outcome, error) {
+	switch {
+	case req.Upload == nil:
+		return e.Assets.Publish(ctx, a, env)
+	case e.Uploads == nil:
+		return asset.Outcome{}, &provider.Error{Kind: provider.KindInvalid, Message: "its source is in an upload, and nothing here can read uploads"}
+	}
+	return e.Uploads.PublishUpload(ctx, req, a, env)
 }

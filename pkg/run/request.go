@@ -31,6 +31,10 @@ type Request struct {
 	Assets    []AssetRequest `json:"assets,omitempty"`
 	Options   Options        `json:"options"`
 	CreatedAt time.Time      `json:"createdAt"`
+	// From is the key of the upload that the request was made of, and Upload the archive that the sources of its assets
+	// are in; their paths are those in the archive. Both are empty for a request that a process has submitted itself.
+	From   string  `json:"from,omitempty"`
+	Upload *Upload `json:"upload,omitempty"`
 	// Of is the command whose plan a plan run computes: deploy or destroy.
 	Of runlog.Command `json:"of,omitempty"`
 	// PlanRun binds the run to a plan that was shown: a stack whose record or template has changed since is

@@ -26,6 +26,10 @@ const (
 // the live run: the fence decides who goes on.
 func (e *Engine) Settle(ctx context.Context, runID string) (Settled, error) {
 	h, err := e.Log.Header(ctx, runID)
+	if errors.Is(err, runlog.ErrNotFound) {
+		// An execution whose input was refused: it has made no run, so there is nothing to settle.
+		return Settled{RunID: runID, Settled: true}, nil
+	}
 	if err != nil {
 		return Settled{}, fmt.Errorf("reading the header of run %s: %w", runID, err)
 	}
@@ -111,7 +115,11 @@ func (e *Engine) settleDeployment(ctx context.Context, h runlog.Header) (Settled
 // closeUnbegun closes the stack runs of a deployment that ends before their turn came.
 func (e *Engine) closeUnbegun(ctx context.Context, h runlog.Header) error {
 	var req Request
-	if err := getJSON(ctx, e.Objects, requestKey(h.RunID), &req); err != nil {
+	err := getJSON(ctx, e.Objects, requestKey(h.RunID), &req)
+	if isAbsent(err) {
+		return nil // an upload that was not admitted
+	}
+	if err != nil {
 		return err
 	}
 	for _, s := range req.Stacks {

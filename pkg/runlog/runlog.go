@@ -61,6 +61,8 @@ const (
 	// CommandRollback undoes what failed deploys have done, as the stack's rollback journal tells.
 	CommandRollback Command = "rollback"
 	CommandPlan     Command = "plan" // compute and store the plan view, touch nothing
+	// CommandCancel cancels another run, for a caller that can't do it itself; it has nothing to do with stacks.
+	CommandCancel Command = "cancel"
 )
 
 // Kind tells a run over one stack's resources from a run over a deployment's assets and stacks.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -44,6 +45,8 @@ const (
 type Object struct {
 	Ref  Ref // with the version that is read, where the bucket keeps versions
 	Size int64
+	// Modified is when it was uploaded.
+	Modified time.Time
 
 	ctx    context.Context
 	api    ObjectAPI
@@ -53,6 +56,7 @@ type Object struct {
 
 	mu     sync.Mutex
 	blocks []block // most recently used last
+	err    error
 }
 
 type block struct {
@@ -74,7 +78,7 @@ func OpenObject(ctx context.Context, api ObjectAPI, bucket, owner string, ref Re
 	case err != nil:
 		return nil, fmt.Errorf("looking for %q in the uploads: %w", ref.Key, err)
 	}
-	o := &Object{Ref: ref, Size: aws.ToInt64(out.ContentLength), ctx: ctx, api: api, bucket: bucket, owner: owner, etag: out.ETag}
+	o := &Object{Ref: ref, Size: aws.ToInt64(out.ContentLength), ctx: ctx, api: api, bucket: bucket, owner: owner, etag: out.ETag, Modified: aws.ToTime(out.LastModified)}
 	if v := aws.ToString(out.VersionId); v != "" && v != "null" {
 		o.Ref.Version = v
 	}
@@ -101,6 +105,14 @@ func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 	return done, nil
 }
 
+// Err is why the bucket could not be read, nil when it always could. Where an archive seems not to be as it should,
+// that may have been the reason.
+func (o *Object) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
 // block returns block n, from memory if it is there. One request is made at a time: what others wait for is often the
 // block that is on its way.
 func (o *Object) block(n int64) ([]byte, error) {
@@ -114,7 +126,8 @@ func (o *Object) block(n int64) ([]byte, error) {
 	first, last := n*blockSize, min((n+1)*blockSize, o.Size)-1
 	body, err := o.fetch(first, last)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q in the uploads: %w", o.Ref.Key, err)
+		o.err = fmt.Errorf("reading %q in the uploads: %w", o.Ref.Key, err)
+		return nil, o.err
 	}
 	if len(o.blocks) == kept {
 		o.blocks = slices.Delete(o.blocks, 0, 1)

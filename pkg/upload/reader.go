@@ -121,11 +121,16 @@ func (r *Reader) checkEntry(f *zip.File) string {
 
 // readIndex reads the index and holds the entries against it.
 func (r *Reader) readIndex() error {
-	f := r.files[IndexFile]
-	body, err := unpacked(f, r.limits.Document)
+	body, err := unpacked(r.files[IndexFile], r.limits.Document)
 	if err != nil {
 		return err
 	}
+	return r.Adopt(body)
+}
+
+// Adopt takes an encoded index for that of the archive and holds the entries against it. It is for an index that was
+// computed and kept, see Index.
+func (r *Reader) Adopt(body []byte) error {
 	var x Index
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -163,6 +168,11 @@ func (r *Reader) readIndex() error {
 // Digest is what the archive should be named by; "" when it has no index.
 func (r *Reader) Digest() string { return r.digest }
 
+// Index is the encoded index of the archive.
+func (r *Reader) Index() ([]byte, error) {
+	return Index{Version: indexVersion, Files: r.Files(".")}.encode()
+}
+
 // Verify refuses an archive that is not the one with this digest.
 func (r *Reader) Verify(digest string) error {
 	switch r.digest {
@@ -179,7 +189,6 @@ func (r *Reader) Compute(ctx context.Context) error {
 	if r.index != nil {
 		return nil
 	}
-	x := Index{Version: indexVersion}
 	index := map[string]Entry{}
 	for _, name := range r.order {
 		if err := ctx.Err(); err != nil {
@@ -191,15 +200,14 @@ func (r *Reader) Compute(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e := Entry{Path: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil)), Mode: f.Mode().Perm()}
-		index[name] = e
-		x.Files = append(x.Files, e)
+		index[name] = Entry{Path: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil)), Mode: f.Mode().Perm()}
 	}
-	body, err := x.encode()
+	r.index = index
+	body, err := r.Index()
 	if err != nil {
 		return err
 	}
-	r.index, r.digest = index, digestOf(body)
+	r.digest = digestOf(body)
 	return nil
 }
 
