@@ -33,17 +33,6 @@ func TestEveryMemberIsSentAndReadBack(t *testing.T) {
 	}
 }
 
-func TestTheMarkOfAnIntegrationIsHidden(t *testing.T) {
-	for _, text := range []string{"", "orders", "orders (old)"} {
-		c := &call{}
-		c.Operation, c.LogicalID, c.Properties = "op", "Orders", map[string]any{"Description": text}
-		with := *marked(c)
-		if with == text || markText.ReplaceAllString(with, "") != text {
-			t.Errorf("%q is sent as %q and read as %q", text, with, markText.ReplaceAllString(with, ""))
-		}
-	}
-}
-
 func TestAConflictTellsATakenNameFromAnAPIThatIsBeingChanged(t *testing.T) {
 	taken := taken(&types.ConflictException{Message: aws.String("Route with key GET / already exists for this API")})
 	if !provider.IsAlreadyExists(taken) {

@@ -3,9 +3,7 @@ package apigatewayv2
 import (
 	"context"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
@@ -32,7 +30,7 @@ var integrationProperties = []string{
 }
 
 // integration's id is the service's. An API may have many that are the same, and none has tags: the description of a new one ends
-// with the mark, which an update of the description takes away.
+// with the mark, which a change of the description takes away.
 func integration() direct.Kind[*apigatewayv2.Client] {
 	return direct.Kind[*apigatewayv2.Client]{
 		Type: "AWS::ApiGatewayV2::Integration", Identity: direct.ByMark,
@@ -43,7 +41,7 @@ func integration() direct.Kind[*apigatewayv2.Client] {
 			if err := direct.Into(c.Properties, &in, nil, names...); err != nil {
 				return "", err
 			}
-			in.Description = marked(c)
+			in.Description = aws.String(c.Marked(c.Text("Description"), maxDescription))
 			var err error
 			if in.ResponseParameters, err = responseParameters(c.Properties["ResponseParameters"]); err != nil {
 				return "", err
@@ -58,7 +56,12 @@ func integration() direct.Kind[*apigatewayv2.Client] {
 		Facets: []direct.Facet[*apigatewayv2.Client]{{
 			Properties: append(append([]string{}, integrationProperties...), integrationMaps...), Created: true,
 			Defaults: integrationDefaults, Put: putIntegration,
-		}},
+		}, direct.Whole("Description", maxDescription, func(ctx context.Context, c *call) error {
+			_, err := c.Client.UpdateIntegration(ctx, &apigatewayv2.UpdateIntegrationInput{
+				ApiId: apiID(c), IntegrationId: partID(c), Description: aws.String(c.Text("Description")),
+			})
+			return err
+		})},
 		Read: func(ctx context.Context, c *call) (direct.Live, error) {
 			out, err := c.Client.GetIntegration(ctx, &apigatewayv2.GetIntegrationInput{ApiId: apiID(c), IntegrationId: partID(c)})
 			if err != nil {
@@ -67,7 +70,7 @@ func integration() direct.Kind[*apigatewayv2.Client] {
 			properties := direct.From(c.Type, out, nil)
 			properties["ApiId"] = *apiID(c)
 			delete(properties, "Description")
-			if text := markText.ReplaceAllString(aws.ToString(out.Description), ""); text != "" {
+			if text := direct.Unmarked(aws.ToString(out.Description)); text != "" {
 				properties["Description"] = text
 			}
 			delete(properties, "ResponseParameters")
@@ -87,18 +90,6 @@ func integration() direct.Kind[*apigatewayv2.Client] {
 // https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-integrations.html
 const maxDescription = 1024
 
-var markText = regexp.MustCompile(` ?\(` + regexp.QuoteMeta(direct.MarkKey) + ` [0-9a-f]+\)$`)
-
-// marked is the description with the mark; without it where there is no room.
-func marked(c *call) *string {
-	text := c.Text("Description")
-	with := strings.TrimPrefix(text+" ("+direct.MarkKey+" "+c.Mark()+")", " ")
-	if len(with) <= maxDescription {
-		return &with
-	}
-	return &text
-}
-
 func findIntegration(ctx context.Context, c *call) (direct.Found, error) {
 	in := apigatewayv2.GetIntegrationsInput{ApiId: apiID(c), MaxResults: aws.String("100")}
 	for {
@@ -107,7 +98,7 @@ func findIntegration(ctx context.Context, c *call) (direct.Found, error) {
 			return direct.Found{}, err
 		}
 		for _, i := range out.Items {
-			if strings.Contains(markText.FindString(aws.ToString(i.Description)), c.Mark()) {
+			if direct.MarkOf(aws.ToString(i.Description))[direct.MarkKey] == c.Mark() {
 				return direct.Found{ID: *i.IntegrationId}, nil
 			}
 		}

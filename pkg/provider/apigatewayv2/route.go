@@ -22,7 +22,12 @@ var routeProperties = []string{
 	"OperationName", "RequestParameters", "RouteKey", "RouteResponseSelectionExpression", "Target",
 }
 
-// route's id is the service's; its name is the key, which an API has once.
+// maxOperationName is how long the operation name of a route may be.
+// https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-routes.html
+const maxOperationName = 64
+
+// route's id is the service's; its name is the key, which an API has once. It has no tags: the operation name of a new one is the
+// mark, which makes way for the template's where that gives one.
 func route() direct.Kind[*apigatewayv2.Client] {
 	return direct.Kind[*apigatewayv2.Client]{
 		Type: "AWS::ApiGatewayV2::Route", Identity: direct.ByName,
@@ -32,6 +37,7 @@ func route() direct.Kind[*apigatewayv2.Client] {
 			if err := direct.Into(c.Properties, &in, nil); err != nil {
 				return "", err
 			}
+			in.OperationName = aws.String(c.Marked("", maxOperationName))
 			out, err := c.Client.CreateRoute(ctx, &in)
 			if err != nil {
 				return "", taken(err)
@@ -41,7 +47,12 @@ func route() direct.Kind[*apigatewayv2.Client] {
 		Find: findRoute,
 		Facets: []direct.Facet[*apigatewayv2.Client]{{
 			Properties: append([]string{"RequestModels"}, routeProperties...), Created: true, Defaults: routeRemoved, Put: putRoute,
-		}},
+		}, direct.Whole("OperationName", 0, func(ctx context.Context, c *call) error {
+			_, err := c.Client.UpdateRoute(ctx, &apigatewayv2.UpdateRouteInput{
+				ApiId: apiID(c), RouteId: partID(c), OperationName: aws.String(c.Text("OperationName")),
+			})
+			return err
+		})},
 		Read: func(ctx context.Context, c *call) (direct.Live, error) {
 			out, err := c.Client.GetRoute(ctx, &apigatewayv2.GetRouteInput{ApiId: apiID(c), RouteId: partID(c)})
 			if err != nil {
@@ -59,6 +70,9 @@ func route() direct.Kind[*apigatewayv2.Client] {
 func routeModel(c *call, live any) map[string]any {
 	properties := direct.From(c.Type, live, nil)
 	properties["ApiId"] = *apiID(c)
+	if properties["OperationName"] = direct.Unmarked(direct.Text(properties["OperationName"])); properties["OperationName"] == "" {
+		delete(properties, "OperationName")
+	}
 	for _, name := range []string{"RequestModels", "RequestParameters"} {
 		if m, ok := properties[name].(map[string]any); ok {
 			properties[name] = without(m)
@@ -76,7 +90,7 @@ func findRoute(ctx context.Context, c *call) (direct.Found, error) {
 		}
 		for _, r := range out.Items {
 			if aws.ToString(r.RouteKey) == c.Text("RouteKey") {
-				return direct.Found{ID: *r.RouteId, Properties: routeModel(c, r)}, nil
+				return direct.Found{ID: *r.RouteId, Tags: direct.MarkOf(aws.ToString(r.OperationName))}, nil
 			}
 		}
 		if in.NextToken = out.NextToken; in.NextToken == nil {

@@ -22,7 +22,12 @@ var scheduleProperties = []string{
 	"Description", "EndDate", "FlexibleTimeWindow", "GroupName", "KmsKeyArn", "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate", "State", "Target",
 }
 
-// schedule's id is its name (reference §10.3), which is taken once in each group. A schedule has no tags.
+// maxDescription is how long the description of a schedule may be.
+// https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html
+const maxDescription = 512
+
+// schedule's id is its name (reference §10.3), which is taken once in each group. A schedule has no tags: the description of a
+// new one ends with the mark, which an update takes away.
 func schedule() direct.Kind[*scheduler.Client] {
 	return direct.Kind[*scheduler.Client]{
 		Type: "AWS::Scheduler::Schedule", Identity: direct.ByName,
@@ -36,7 +41,7 @@ func schedule() direct.Kind[*scheduler.Client] {
 			if err != nil {
 				return direct.Found{}, err
 			}
-			return direct.Found{ID: name, Properties: scheduleModel(c, out)}, nil
+			return direct.Found{ID: name, Tags: direct.MarkOf(aws.ToString(out.Description))}, nil
 		},
 		Facets: []direct.Facet[*scheduler.Client]{{
 			Properties: scheduleProperties, Created: true,
@@ -46,14 +51,9 @@ func schedule() direct.Kind[*scheduler.Client] {
 				if *group(c.Previous) != *group(c.Properties) {
 					return moveSchedule(ctx, c)
 				}
-				in := scheduler.UpdateScheduleInput{Name: &c.PhysicalID}
-				if err := direct.Into(c.Properties, &in, nil, scheduleProperties...); err != nil {
-					return err
-				}
-				_, err := c.Client.UpdateSchedule(ctx, &in)
-				return err
+				return updateSchedule(ctx, c)
 			},
-		}},
+		}, direct.Whole("Description", maxDescription, updateSchedule)},
 		Read: func(ctx context.Context, c *call) (direct.Live, error) {
 			out, err := c.Client.GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &c.PhysicalID, GroupName: knownGroup(c)})
 			if err != nil {
@@ -89,6 +89,7 @@ func createSchedule(ctx context.Context, c *call, name string) error {
 	if err := direct.Into(c.Properties, &in, nil, scheduleProperties...); err != nil {
 		return err
 	}
+	in.Description = aws.String(c.Marked(c.Text("Description"), maxDescription))
 	_, err := c.Client.CreateSchedule(ctx, &in)
 	var taken *types.ConflictException
 	if errors.As(err, &taken) { // so it says that the name is taken
@@ -97,31 +98,45 @@ func createSchedule(ctx context.Context, c *call, name string) error {
 	return err
 }
 
+func updateSchedule(ctx context.Context, c *call) error {
+	in := scheduler.UpdateScheduleInput{Name: &c.PhysicalID}
+	if err := direct.Into(c.Properties, &in, nil, scheduleProperties...); err != nil {
+		return err
+	}
+	_, err := c.Client.UpdateSchedule(ctx, &in)
+	return err
+}
+
 // moveSchedule makes the schedule in its new group and removes it from the former one: the API can't move it. The name in the new
-// group may be taken by the same call, made before.
+// group may be taken by the same call, made before: the mark tells.
 func moveSchedule(ctx context.Context, c *call) error {
-	from, to := group(c.Previous), group(c.Properties)
+	if text := c.Text("Description"); direct.Unmarked(c.Marked(text, maxDescription)) != text {
+		return &provider.Error{
+			Kind: provider.KindImmutable, Code: "NotUpdatable",
+			Message: "GroupName can't be changed under a description this long: shorten it by 60 characters, or give the schedule another name",
+		}
+	}
 	err := createSchedule(ctx, c, c.PhysicalID)
 	if provider.IsAlreadyExists(err) {
-		out, readErr := c.Client.GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &c.PhysicalID, GroupName: to})
+		out, readErr := c.Client.GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &c.PhysicalID, GroupName: group(c.Properties)})
 		if readErr != nil {
 			return readErr
 		}
-		live := scheduleModel(c, out)
-		for name, want := range c.Properties {
-			if name != "Name" && !direct.Covers(c.Type, name, live[name], want) {
-				return err
-			}
+		if direct.MarkOf(aws.ToString(out.Description))[direct.MarkKey] != c.Mark() {
+			return err
 		}
 	} else if err != nil {
 		return err
 	}
-	_, err = c.Client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &c.PhysicalID, GroupName: from})
+	_, err = c.Client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &c.PhysicalID, GroupName: group(c.Previous)})
 	return errorKinds.Unless(err, provider.KindNotFound)
 }
 
 func scheduleModel(c *call, out *scheduler.GetScheduleOutput) map[string]any {
 	properties := direct.From(c.Type, out, nil)
+	if properties["Description"] = direct.Unmarked(aws.ToString(out.Description)); properties["Description"] == "" {
+		delete(properties, "Description")
+	}
 	for name, live := range map[string]*time.Time{"StartDate": out.StartDate, "EndDate": out.EndDate} {
 		recorded, err := time.Parse(time.RFC3339, direct.Text(c.Known(name)))
 		if err == nil && live != nil && live.Equal(recorded) {
