@@ -73,8 +73,11 @@ type Calls struct {
 // Difference is a check that an emulator can't pass.
 type Difference struct {
 	Emulator string `json:"emulator"`
-	// Check is a column of the matrix, or "faults" for the fault run, which then runs elsewhere.
+	// Check is a column of the matrix, or "faults" for the fault run, which then runs elsewhere, or, with a Call, one of its
+	// columns.
 	Check string `json:"check"`
+	// Call is the call that a fault is not put on: the column has to fail with it and runs once more without.
+	Call string `json:"call,omitempty"`
 	// Properties are those, or attributes, that it is about: the check has to fail with them and runs once more without. None: the check as a whole.
 	Properties []string `json:"properties"`
 	Because    string   `json:"because"`
