@@ -3,12 +3,18 @@
 package oracle
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
 	"flag"
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/slipway-cdk/slipway/pkg/provider/services"
 )
@@ -73,6 +79,43 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
+// TestTypesThatCloudFormationDoesNotHave: what it has learned is to be put into a trial.
+func TestTypesThatCloudFormationDoesNotHave(t *testing.T) {
+	if os.Getenv("SLIPWAY_TEST_EMULATOR") != "ministack" {
+		t.Log("only MiniStack's CloudFormation is compared with")
+		return
+	}
+	for _, typeName := range elsewhere {
+		f := newFormation(t, "without-"+strings.ToLower(typeName[strings.LastIndex(typeName, ":")+1:]))
+		err := f.deploy(t, stageCreate, map[string]any{"Resources": map[string]any{"One": map[string]any{"Type": typeName}}})
+		if err == nil || !strings.Contains(err.Error(), "Unrecognized resource types") {
+			t.Errorf("%s: %v", typeName, err)
+		}
+	}
+}
+
+// archive makes a bucket with code.zip.
+func archive(t *testing.T, bucket string) {
+	t.Helper()
+	var code bytes.Buffer
+	z := zip.NewWriter(&code)
+	w, err := z.Create("python/one.py")
+	if err == nil {
+		_, err = w.Write([]byte("ONE = 1\n"))
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	client := s3.NewFromConfig(clients(t), func(o *s3.Options) { o.UsePathStyle = true })
+	_, err = client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket})
+	if err == nil {
+		_, err = client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("code.zip"), Body: bytes.NewReader(code.Bytes())})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // filtered reports whether only some trials run.
 func filtered() bool {
 	f := flag.Lookup("test.run")
@@ -85,6 +128,9 @@ func measure(t *testing.T, trial Trial) Measured {
 	stages := []string{stageCreate, stageUpdate}
 	templates := map[string]map[string]any{stageCreate: trial.Template, stageUpdate: trial.Changed()}
 	ours, theirs := newEngine(t), newFormation(t, trial.Name)
+	if trial.Archive != "" {
+		archive(t, trial.Archive)
+	}
 	stacks, records := map[string]Stack{}, map[string]recorded{}
 	for _, stage := range stages {
 		var err error

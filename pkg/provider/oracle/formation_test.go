@@ -149,6 +149,8 @@ func addressed(typeName, id string, properties map[string]any) string {
 		return "arn:aws:events:" + region + ":" + account + ":rule/" + bus + last(id)
 	case "AWS::S3::BucketPolicy":
 		return direct.Text(properties["Bucket"])
+	case "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route", "AWS::ApiGatewayV2::Stage":
+		return last(id)
 	case "AWS::IAM::Policy":
 		return direct.Text(properties["PolicyName"])
 	}

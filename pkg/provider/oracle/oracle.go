@@ -26,7 +26,9 @@ type Trial struct {
 	// Name is the file's, without ".json".
 	Name string `json:"-"`
 	// About says in a few words what is built.
-	About    string         `json:"about"`
+	About string `json:"about"`
+	// Archive is a bucket that is made before and holds code.zip, a module for Python; "" for none.
+	Archive  string         `json:"archive"`
 	Template map[string]any `json:"template"`
 	// Change is a merge patch of the template (RFC 7396): what the update is to.
 	Change map[string]any `json:"change"`
@@ -71,6 +73,10 @@ func (t Trial) Types() []string {
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
+
+// elsewhere are the types with a direct provider that MiniStack's CloudFormation does not have ("Unrecognized resource types"), so that
+// no trial can have one. The conformance matrix and the fault runs have them.
+var elsewhere = []string{"AWS::EC2::EIP", "AWS::EC2::NatGateway", "AWS::EC2::SecurityGroupEgress", "AWS::EC2::SecurityGroupIngress"}
 
 // Explanation is a difference that stays.
 type Explanation struct {

@@ -104,6 +104,8 @@ compares with what it measures. A number in brackets counts values that differ; 
 	}
 	fmt.Fprintf(&b, "| **%d templates** | **%d types** | **%d** | **%s** | **%s** | | |\n", len(trials), len(types), sum.Resources,
 		counted(sum.Create, differing[stageCreate]), counted(sum.Update, differing[stageUpdate]))
+	fmt.Fprintf(&b, "\nMiniStack's CloudFormation refuses %s and %s, as a test sees: there is nothing to compare with.\n",
+		strings.Join(elsewhere[:len(elsewhere)-1], ", "), elsewhere[len(elsewhere)-1])
 	b.WriteString("\n## Differences\n\n| type | what | ours | CloudFormation's | AWS is with | because | templates |\n|---|---|---|---|---|---|---|\n")
 	for i, e := range explanations {
 		right := map[string]string{"ours": "ours", "theirs": "CloudFormation's", "both": "both"}[e.Right]

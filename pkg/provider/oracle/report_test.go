@@ -52,7 +52,9 @@ func TestTrialsAreMadeOfDirectTypesAndChange(t *testing.T) {
 	for _, c := range services.Coverage() {
 		direct = append(direct, c.Type)
 	}
+	tried := slices.Clone(elsewhere)
 	for _, trial := range trials {
+		tried = append(tried, trial.Types()...)
 		for _, typeName := range trial.Types() {
 			if !slices.Contains(direct, typeName) {
 				t.Errorf("%s: %s has no direct provider", trial.Name, typeName)
@@ -60,6 +62,11 @@ func TestTrialsAreMadeOfDirectTypesAndChange(t *testing.T) {
 		}
 		if text(trial.Template) == text(trial.Changed()) || trial.About == "" {
 			t.Errorf("%s: the change changes nothing, or nothing says what it is about", trial.Name)
+		}
+	}
+	for _, typeName := range direct {
+		if !slices.Contains(tried, typeName) {
+			t.Errorf("%s is in no trial", typeName)
 		}
 	}
 }
