@@ -25,6 +25,7 @@ const (
 	KindTimeout             Kind = "Timeout"             // it did not stabilise in time
 	KindTokenConflict       Kind = "TokenConflict"       // the client token was used for another request
 	KindPropagation         Kind = "Propagation"         // a role, policy or key that the call relies on is not in effect everywhere yet, or is wrong
+	KindProtected           Kind = "Protected"           // the resource's own protection keeps it from being deleted
 	KindRecentlyDeleted     Kind = "RecentlyDeleted"     // the name is free, but only a while after its last owner was deleted
 )
 
@@ -103,6 +104,10 @@ func IsPropagation(err error) bool { return KindOf(err) == KindPropagation }
 
 // IsRecentlyDeleted reports whether the name can't be taken yet because its last owner was deleted a moment ago.
 func IsRecentlyDeleted(err error) bool { return KindOf(err) == KindRecentlyDeleted }
+
+// IsProtected reports whether the resource's own protection keeps it from being deleted: until somebody turns that off, no
+// repetition helps.
+func IsProtected(err error) bool { return KindOf(err) == KindProtected }
 
 // IsUnsupported reports whether this route cannot do the step for this type.
 func IsUnsupported(err error) bool { return KindOf(err) == KindUnsupported }

@@ -19,9 +19,13 @@ func Refine(kind Kind, code, message string) Kind {
 	return kind
 }
 
-// Refined refines a failure in place and fills in the wait that the service documents.
+// Refined refines a failure in place and fills in the wait that the service documents, or what somebody has to do first.
 func Refined(e *Error) *Error {
-	e.Kind = Refine(e.Kind, e.Code, e.Message)
+	kind := Refine(e.Kind, e.Code, e.Message)
+	if kind == KindProtected && e.Kind != kind {
+		e.Message = strings.TrimRight(e.Message, ". ") + ": turn the protection off in the template and deploy that, or by hand, then repeat the command"
+	}
+	e.Kind = kind
 	if e.Kind == KindRecentlyDeleted && e.RetryAfter == 0 && strings.Contains(e.Message, "60 seconds") {
 		e.RetryAfter = queueCoolDown
 	}
@@ -64,6 +68,17 @@ var refinements = []refinement{
 		phrases: []string{
 			"You must wait 60 seconds after deleting a queue",
 			"A conflicting conditional operation is currently in progress against this resource",
+		},
+	},
+	{
+		to: KindProtected, from: slices.Concat(vague, []Kind{KindConflict, KindDependencyViolation, KindAccessDenied}),
+		phrases: []string{
+			"is currently protected against deletion",                    // DynamoDB
+			"Cannot delete protected DB Instance, please disable",        // RDS
+			"Cannot delete protected Cluster, please disable",            // RDS, Neptune, DocumentDB
+			"may not be terminated. Modify its 'disableApiTermination'",  // EC2
+			"cannot be deleted because deletion protection is enabled",   // Elastic Load Balancing
+			"cannot be deleted because deletion protection is activated", // Cognito
 		},
 	},
 	{

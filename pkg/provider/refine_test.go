@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,6 +25,12 @@ func TestWhatServicesSayWithoutACode(t *testing.T) {
 		{KindFailed, "AWS.SimpleQueueService.QueueDeletedRecently", ``, KindRecentlyDeleted},
 		{KindInvalid, "InvalidRequest", `You can't create this secret because a secret with this name is already scheduled for deletion.`, KindInvalid},
 		{KindFailed, "GeneralServiceException", `Rate exceeded (Service: CloudWatchLogs, Status Code: 400)`, KindThrottled},
+		{KindInvalid, "ValidationException", `Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.`, KindProtected},
+		{KindInvalid, "InvalidRequest", `Cannot delete protected DB Instance, please disable deletion protection and try again. (Service: Rds, Status Code: 400)`, KindProtected},
+		{KindDependencyViolation, "ResourceConflict", `Cannot delete protected Cluster, please disable deletion protection and try again.`, KindProtected},
+		{KindAccessDenied, "OperationNotPermitted", `The instance 'i-1' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.`, KindProtected},
+		{KindFailed, "GeneralServiceException", `Load balancer 'arn:x' cannot be deleted because deletion protection is enabled`, KindProtected},
+		{KindInvalid, "InvalidRequest", `the name deletion protection is taken`, KindInvalid},
 		{KindNotFound, "NotFound", `Rate exceeded (Service: X)`, KindNotFound},
 	} {
 		if got := Refine(c.kind, c.code, c.message); got != c.want {
@@ -42,5 +49,16 @@ func TestAQueuesNameIsFreeAfterAMinute(t *testing.T) {
 	}
 	if e := Refined(&Error{Kind: KindFailed, Code: "OperationAborted"}); e.RetryAfter != 0 {
 		t.Errorf("a hint was made up: %s", e.RetryAfter)
+	}
+}
+
+func TestAProtectedResourceTellsWhatToDoFirst(t *testing.T) {
+	e := Refined(&Error{Kind: KindInvalid, Message: "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."})
+	if !IsProtected(e) || Retryable(e) || !strings.Contains(e.Message, "deletion protection first: turn the protection off in the template") {
+		t.Errorf("%+v", e)
+	}
+	said := e.Message
+	if Refined(e); e.Message != said {
+		t.Errorf("it is said twice: %s", e.Message)
 	}
 }

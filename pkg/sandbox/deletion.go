@@ -15,7 +15,7 @@ func (o *operation) delete() error {
 		return o.recordFailure(o.identifier, fail(failureNotFound, "Resource of type '%s' with identifier '%s' was not found.", o.typeName, o.identifier))
 	}
 	if by := protectedBy(row.model); by != "" {
-		return o.recordFailure(row.identifier, fail(failureInvalidRequest, "%s is protected against deletion: turn off %s first", o.typeName, by))
+		return o.recordFailure(row.identifier, fail(failureInvalidRequest, "the %s is currently protected against deletion by its %s", o.typeName, by))
 	}
 	d := &deletion{o: o, going: map[int64]resourceRow{row.id: row}, order: []int64{row.id}}
 	if err := d.spread(); err != nil {

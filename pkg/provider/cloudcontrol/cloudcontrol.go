@@ -3,7 +3,12 @@
 //
 // A step starts a request under the caller's client token, so that a repeated step finds the same request
 // again for 36 hours, and answers with a handle; Poll reads the request's status and, at its end, the
-// resource itself, whose model becomes the attributes.
+// resource itself, whose model becomes the attributes. That model has what Fn::GetAtt reads (attributes_test.go counts the exceptions);
+// what only derives from the identifier, package intrinsic derives.
+//
+// A request is never cancelled (CancelResourceRequest): a cancelled run follows what is in flight to its end, the
+// settling of a dead one does too, and a request that is cut off leaves a resource of which nobody knows how far it has come. One that
+// somebody else cancels has failed, and names what it has left.
 package cloudcontrol
 
 import (

@@ -263,3 +263,14 @@ func TestADeletionWithAFinalSnapshotIsRefusedBeforeAnyCall(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestADeletionThatProtectionForbidsSaysSo(t *testing.T) {
+	for _, code := range []types.HandlerErrorCode{types.HandlerErrorCodeInvalidRequest, types.HandlerErrorCodeGeneralServiceException, types.HandlerErrorCodeResourceConflict} {
+		s := &scripted{event: failedEvent(types.OperationDelete, code, "db")}
+		s.event.StatusMessage = ptr("Cannot delete protected DB Instance, please disable deletion protection and try again. (Service: Rds, Status Code: 400, Request ID: x)")
+		_, err := with(s).Delete(t.Context(), provider.Request{Type: "AWS::RDS::DBInstance", PhysicalID: "db"})
+		if !provider.IsProtected(err) || provider.Retryable(err) || !strings.Contains(err.Error(), "turn the protection off in the template") {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}

@@ -104,6 +104,9 @@ func (p *Provider) Update(ctx context.Context, req provider.Request) (provider.P
 // Delete implements provider.Provider. A handler that is gone can't be asked: its resource counts as deleted. One that
 // can't be reached, or refuses, leaves the resource in the record: Progress.Skipped says why.
 func (p *Provider) Delete(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	if req.FinalSnapshot != "" {
+		return provider.Progress{}, provider.NoFinalSnapshot(req, "The handler of a custom resource")
+	}
 	if _, ok := req.Previous[serviceToken].(string); !ok {
 		return provider.Progress{Skipped: "its record names no handler that could be asked to delete it", Done: true}, nil
 	}

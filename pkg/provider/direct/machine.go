@@ -59,6 +59,9 @@ func (m *machine[C]) Update(ctx context.Context, req provider.Request) (provider
 
 // Delete implements provider.Provider.
 func (m *machine[C]) Delete(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	if req.FinalSnapshot != "" {
+		return provider.Progress{}, provider.NoFinalSnapshot(req, "Its direct provider")
+	}
 	pos := position{Operation: opDelete, Phase: phaseDelete, ID: req.PhysicalID}
 	if m.kind.Prepare != nil {
 		pos.Phase = phasePrepare

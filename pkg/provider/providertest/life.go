@@ -137,6 +137,26 @@ func (l *life) createOnly(r made) {
 	}
 }
 
+// finalSnapshot asks for one before the deletion: either it is taken and the resource goes, or it can't be taken, and the resource
+// stays.
+func (l *life) finalSnapshot() {
+	l.Helper()
+	r := l.must(l.p.Create, l.request(l.token()))
+	req := l.removal(r, l.c.Properties)
+	req.FinalSnapshot = "last-one"
+	_, err := l.settle(l.p.Delete, req)
+	_, there := l.look(r)
+	switch {
+	case err == nil && there:
+		l.Error("the deletion with a final snapshot has not deleted")
+	case err != nil && !provider.IsUnsupported(err):
+		l.Errorf("deleting with a final snapshot: %v", err)
+	case err != nil && !there:
+		l.Errorf("a final snapshot can't be taken (%v), and the resource is gone", err)
+	}
+	l.must(l.p.Delete, l.removal(r, l.c.Properties))
+}
+
 func (l *life) end(r made) {
 	l.Helper()
 	req := l.removal(r, l.c.Properties)

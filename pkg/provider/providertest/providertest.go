@@ -75,6 +75,7 @@ func Run(t *testing.T, s Subject, cases []Case) {
 			t.Run("a token used for something else", func(t *testing.T) { l.at(t).tokenConflict() })
 			t.Run("two operations at once", func(t *testing.T) { l.at(t).busy() })
 			t.Run("a call that is cut off", func(t *testing.T) { l.at(t).cutOff() })
+			t.Run("a final snapshot", func(t *testing.T) { l.at(t).finalSnapshot() })
 			if len(c.Invalid) > 0 {
 				t.Run("invalid properties", func(t *testing.T) { l.at(t).invalid() })
 			}
