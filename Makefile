@@ -13,6 +13,7 @@ FUZZTIME ?= 60s
 SEEDS ?= 1000
 SEED ?= 0
 KILLS ?= 50
+FUNCTIONS := planner provisioner publisher janitor trigger
 
 .PHONY: help build demo test lint fmt bench lambdas test-kill sim sim-mutants mutants test-emulators test-diff-oracle fuzz schema synth clean
 
@@ -64,7 +65,7 @@ bench: build ## measure: start-up, a 200-resource deploy, diff, stores, schema
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./pkg/schema/... ./pkg/diff/... ./pkg/graph/... ./pkg/plan/... ./pkg/runlog/... ./pkg/sandbox/...
 
 lambdas: ## build the functions' arm64 zips under dist/
-	$(GO) run ./functions/pack -out dist planner provisioner publisher janitor
+	$(GO) run ./functions/pack -out dist $(FUNCTIONS)
 
 synth: lambdas ## synthesize the control plane's own app into infra/cdk.out
 	rm -rf infra/cdk.out

@@ -104,8 +104,8 @@ func TestItDeploysInTheSandboxRedeploysAsNoChangesAndGoesAway(t *testing.T) {
 		"LogRetentionDays": "7", "JournalDays": "30", "TableDeletionProtection": "false",
 		"PermissionsBoundaryArn": "arn:aws:iam::111122223333:policy/boundary", "AlarmTopicArn": "arn:aws:sns:us-east-1:111122223333:alarms",
 	})
-	// Seven logs, four functions, eight roles, seven alarms and the table.
-	if changed.Updated != 7+4+8+7+1 || changed.Created+changed.Replaced+changed.Deleted+changed.Failed != 0 {
+	// Eight logs, five functions, nine roles, eight alarms and the table.
+	if changed.Updated != 8+5+9+8+1 || changed.Created+changed.Replaced+changed.Deleted+changed.Failed != 0 {
 		t.Errorf("the change of parameters has done %+v", changed)
 	}
 

@@ -12,6 +12,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
@@ -36,7 +37,12 @@ func main() {
 		os.Exit(1)
 	}
 	newControlPlane(app, found)
-	app.Synth(nil)
+	check(app)
+	if found := problems(app.Synth(nil)); len(found) > 0 {
+		fmt.Fprintln(os.Stderr, "infra: the template breaks rules:\n"+strings.Join(found, "\n"))
+		jsii.Close()
+		os.Exit(1)
+	}
 }
 
 // newApp makes the app; outDir is where the assembly goes, nil for where the caller's CDK_OUTDIR says.
@@ -64,15 +70,20 @@ func newControlPlane(app awscdk.App, found archives) {
 		}),
 	})
 	// CDK's validation puts a parameter's default where Fn::If leaves the property out.
-	awscdk.Validations_Of(stack).Acknowledge(&awscdk.Acknowledgment{
-		Id: jsii.String("CloudFormation-Validate::W1030"), Reason: jsii.String("without a boundary or a topic there is no property"),
-	})
+	for id, reason := range map[string]string{
+		"W1030": "without a boundary, a topic or a key there is no property",
+		"F3031": "without subnets there is no VPC", "E1150": "without security groups there is no VPC",
+	} {
+		awscdk.Validations_Of(stack).Acknowledge(&awscdk.Acknowledgment{Id: jsii.String("CloudFormation-Validate::" + id), Reason: jsii.String(reason)})
+	}
 	s := settings{stack: stack, parameters: newParameters(stack)}
 	kept := newStores(s)
-	fns := newFunctions(s, kept, found)
+	undelivered := newUndelivered(s)
+	fns := newFunctions(s, kept, undelivered, found)
 	m := newMachines(s, fns)
-	q := newRules(s, fns, m)
-	newWatch(s, kept, fns, m, q)
+	newRules(s, kept, fns, m, undelivered)
+	newCallers(s, kept, m)
+	newWatch(s, kept, fns, m, undelivered)
 	newDescriptor(s, kept, fns, m)
 	newOutputs(s, kept, fns, m)
 }
@@ -89,6 +100,7 @@ func newOutputs(s settings, kept stores, fns functions, m machines) {
 		{"VaultKeyArn", "Encrypts the secrets of runs", kept.vault.AttrArn()},
 		{"PlannerRoleArn", "The planner's role: recovers what a dead run has begun", fns.planner.role.AttrArn()},
 		{"ProvisionerRoleArn", "The provisioner's role: needs the permissions for the resources of your stacks", fns.provisioner.role.AttrArn()},
+		{"PublisherRoleArn", "The publisher's role: writes assets where a stack has no role of its own", fns.publisher.role.AttrArn()},
 		{"JanitorRoleArn", "The janitor's role: recovers what a dead run has begun", fns.janitor.role.AttrArn()},
 	} {
 		awscdk.NewCfnOutput(s.stack, jsii.String(o.id), &awscdk.CfnOutputProps{Description: jsii.String(o.description), Value: o.value})

@@ -24,6 +24,14 @@ type parameters struct {
 	hasBoundary                    awscdk.CfnCondition
 	alarmTopic                     *string
 	hasAlarmTopic, tableProtection awscdk.CfnCondition
+
+	// executionRoles is the pattern of the names of roles that the functions may assume, paths included.
+	executionRoles *string
+	// Keys of the team's own, where there are some.
+	stateKey, tableKey, uploadsKey          *string
+	hasStateKey, hasTableKey, hasUploadsKey awscdk.CfnCondition
+	subnets, securityGroups                 *[]*string
+	inVPC                                   awscdk.CfnCondition
 }
 
 // logRetentions are the periods that CloudWatch Logs knows, in days
@@ -52,6 +60,19 @@ func newParameters(scope constructs.Construct) parameters {
 		"^[a-z][a-z0-9-]{0,30}$", "slipway")
 	p.boundary = text("PermissionsBoundaryArn", "The permissions boundary of every role, if there is one.",
 		"^(arn:[a-z-]+:iam::[0-9a-z]+:policy/.+)?$", "")
+	p.executionRoles = text("ExecutionRoleNames", "The names of the roles that stacks may be deployed under, in any account: a pattern, with the path if there is one.",
+		`^[\w+=,.@/*?-]{4,512}$`, "slipway-execution-*")
+	const key = "^(arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/.+)?$"
+	p.stateKey = text("StateBucketKeyArn", "The KMS key that the state bucket is encrypted with, if it is one of yours.", key, "")
+	p.tableKey = text("TableKeyArn", "A KMS key of yours to encrypt the run log with.", key, "")
+	p.uploadsKey = text("UploadsKeyArn", "A KMS key of yours to encrypt the uploads with.", key, "")
+	list := func(id, description string) *[]*string {
+		return awscdk.NewCfnParameter(scope, jsii.String(id), &awscdk.CfnParameterProps{
+			Type: jsii.String("CommaDelimitedList"), Description: jsii.String(description), Default: "",
+		}).ValueAsList()
+	}
+	p.subnets = list("SubnetIds", "The subnets of a VPC that the functions run in, if they are to. They need a way to AWS's services.")
+	p.securityGroups = list("SecurityGroupIds", "The security groups of the functions in a VPC.")
 	p.alarmTopic = text("AlarmTopicArn", "The SNS topic that alarms are sent to, if there is one.", "^(arn:[a-z-]+:sns:.+)?$", "")
 	p.journalDays = number("JournalDays", "For how many days after its end a run's events are kept; 0 is for ever.", 90, 0, 36500).ValueAsString()
 	p.uploadDays = number("UploadDays", "For how many days uploads are kept.", 30, 1, 3650).ValueAsNumber()
@@ -70,6 +91,10 @@ func newParameters(scope constructs.Construct) parameters {
 	}
 	p.hasBoundary = condition("HasPermissionsBoundary", given(p.boundary))
 	p.hasAlarmTopic = condition("HasAlarmTopic", given(p.alarmTopic))
+	p.hasStateKey = condition("HasStateBucketKey", given(p.stateKey))
+	p.hasTableKey = condition("HasTableKey", given(p.tableKey))
+	p.hasUploadsKey = condition("HasUploadsKey", given(p.uploadsKey))
+	p.inVPC = condition("InVpc", given(awscdk.Fn_Join(jsii.String(""), p.subnets)))
 	p.tableProtection = condition("ProtectsTable", awscdk.Fn_ConditionEquals(protection.ValueAsString(), jsii.String("true")))
 	return p
 }

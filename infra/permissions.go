@@ -1,10 +1,14 @@
 package main
 
 import (
+	"strconv"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/slipway-cdk/slipway/pkg/controlplane"
 	"github.com/slipway-cdk/slipway/pkg/runlog/dynamo"
 )
 
@@ -40,6 +44,13 @@ func policy(statements ...statement) map[string]any {
 	return map[string]any{"Version": "2012-10-17", "Statement": out}
 }
 
+// condition are statements that a role has in some installations only, in a policy of their own.
+type condition struct {
+	when       awscdk.CfnCondition
+	name       string
+	statements []statement
+}
+
 // newRole is a role that one service may assume. Its policy is inline: the role and what it may do come and go
 // together.
 func newRole(s settings, id, service, description string, statements ...statement) awsiam.CfnRole {
@@ -53,6 +64,16 @@ func newRole(s settings, id, service, description string, statements ...statemen
 		PermissionsBoundary: awscdk.Token_AsString(when(s.hasBoundary, s.boundary), nil),
 		Policies:            []any{&awsiam.CfnRole_PolicyProperty{PolicyName: jsii.String("own"), PolicyDocument: policy(statements...)}},
 	})
+}
+
+// add gives a role what it needs in some installations only. It is an override, because cdk-nag reads no policies in
+// the midst of which one is chosen.
+func add(role awsiam.CfnRole, under ...condition) {
+	for i, c := range under {
+		role.AddPropertyOverride(jsii.String("Policies."+strconv.Itoa(i+1)), when(c.when, map[string]any{
+			"PolicyName": c.name, "PolicyDocument": policy(c.statements...),
+		}))
+	}
 }
 
 const lambdaService = "lambda.amazonaws.com"
@@ -119,6 +140,70 @@ func cloudControl() statement {
 		"cloudformation:CreateResource", "cloudformation:UpdateResource", "cloudformation:DeleteResource",
 		"cloudformation:GetResource", "cloudformation:GetResourceRequestStatus",
 	}}
+}
+
+// executionRolesMay lets a function work on a stack under the role that the server's policy has chosen for it, in any
+// account, with the tags that tell of stack and run. Which role that is the policy says; here is only how it may be
+// called. The role's own trust policy must agree.
+func (s settings) executionRolesMay() statement {
+	return statement{Sid: "ExecutionRoles", Action: []string{"sts:AssumeRole", "sts:TagSession"}, Resource: []any{
+		"arn:" + *awscdk.Aws_PARTITION() + ":iam::*:role/" + *s.executionRoles,
+	}}
+}
+
+// readUploads lets a function read assemblies and what comes with them, the very version that was announced.
+func readUploads(kept stores, prefixes ...string) statement {
+	s := statement{Sid: "Uploads", Action: []string{"s3:GetObject", "s3:GetObjectVersion"}}
+	for _, p := range prefixes {
+		s.Resource = append(s.Resource, *kept.uploads.AttrArn()+"/"+p+"*")
+	}
+	return s
+}
+
+// findUploads lets S3 say that an upload is absent.
+func findUploads(kept stores) statement {
+	return statement{Sid: "TellAbsentUpload", Action: []string{"s3:ListBucket"}, Resource: []any{kept.uploads.AttrArn()}}
+}
+
+// writeReports lets the planner tell callers of their runs, each in its own prefix.
+func writeReports(kept stores) statement {
+	return statement{Sid: "Reports", Action: []string{"s3:PutObject"}, Resource: []any{
+		*kept.uploads.AttrArn() + "/" + controlplane.UploadsPrefix + "*/reports/*",
+	}}
+}
+
+// startRuns lets the trigger start executions.
+func (s settings) startRuns() statement {
+	return statement{Sid: "StartRuns", Action: []string{"states:StartExecution"}, Resource: []any{s.runMachineARN()}}
+}
+
+// tellFailure lets Lambda put into the queue what a function was told and could not do.
+func tellFailure(undelivered awssqs.CfnQueue) statement {
+	return statement{Sid: "TellFailure", Action: []string{"sqs:SendMessage"}, Resource: []any{undelivered.AttrArn()}}
+}
+
+// keyUse lets a role use a key of the team's own, by way of one service only.
+func keyUse(when awscdk.CfnCondition, name string, key *string, service string, actions ...string) condition {
+	return condition{when: when, name: name, statements: []statement{{
+		Sid: "Key", Action: actions, Resource: []any{key},
+		Condition: map[string]any{"StringLike": map[string]any{"kms:ViaService": service + ".*.amazonaws.com*"}},
+	}}}
+}
+
+// stateKeyUse lets a role read and write a state bucket under a key of the team's own.
+func (s settings) stateKeyUse() condition {
+	return keyUse(s.hasStateKey, "state-key", s.stateKey, "s3", "kms:Decrypt", "kms:GenerateDataKey")
+}
+
+// tableKeyUse lets a role use a table under a key of the team's own: DynamoDB asks for these on behalf of whoever uses
+// it (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html).
+func (s settings) tableKeyUse() condition {
+	return keyUse(s.hasTableKey, "table-key", s.tableKey, "dynamodb",
+		"kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo")
+}
+
+func (s settings) uploadsKeyUse(actions ...string) condition {
+	return keyUse(s.hasUploadsKey, "uploads-key", s.uploadsKey, "s3", actions...)
 }
 
 // planFacts lets the planner read what templates ask for: availability zones, which support no narrower resource, and

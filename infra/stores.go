@@ -29,8 +29,17 @@ func newUploads(s settings) awss3.CfnBucket {
 	bucket := awss3.NewCfnBucket(s.stack, jsii.String("Uploads"), &awss3.CfnBucketProps{
 		BucketEncryption: &awss3.CfnBucket_BucketEncryptionProperty{
 			ServerSideEncryptionConfiguration: []any{&awss3.CfnBucket_ServerSideEncryptionRuleProperty{
-				ServerSideEncryptionByDefault: &awss3.CfnBucket_ServerSideEncryptionByDefaultProperty{SseAlgorithm: jsii.String("AES256")},
+				ServerSideEncryptionByDefault: &awss3.CfnBucket_ServerSideEncryptionByDefaultProperty{
+					SseAlgorithm:   awscdk.Token_AsString(awscdk.Fn_ConditionIf(s.hasUploadsKey.LogicalId(), "aws:kms", "AES256"), nil),
+					KmsMasterKeyId: awscdk.Token_AsString(when(s.hasUploadsKey, s.uploadsKey), nil),
+				},
+				// One data key for many objects: without it every read and write is a call of KMS.
+				BucketKeyEnabled: true,
 			}},
+		},
+		// What is put into the inbox is told to EventBridge, where the rule listens.
+		NotificationConfiguration: &awss3.CfnBucket_NotificationConfigurationProperty{
+			EventBridgeConfiguration: &awss3.CfnBucket_EventBridgeConfigurationProperty{EventBridgeEnabled: true},
 		},
 		PublicAccessBlockConfiguration: &awss3.CfnBucket_PublicAccessBlockConfigurationProperty{
 			BlockPublicAcls: true, BlockPublicPolicy: true, IgnorePublicAcls: true, RestrictPublicBuckets: true,
@@ -93,8 +102,11 @@ func newTable(s settings) awsdynamodb.CfnTable {
 		AttributeDefinitions: attributes, GlobalSecondaryIndexes: indexes,
 		TimeToLiveSpecification:          &awsdynamodb.CfnTable_TimeToLiveSpecificationProperty{AttributeName: ttl.AttributeName, Enabled: aws.ToBool(ttl.Enabled)},
 		PointInTimeRecoverySpecification: &awsdynamodb.CfnTable_PointInTimeRecoverySpecificationProperty{PointInTimeRecoveryEnabled: true},
-		// The key is AWS's own for DynamoDB in this account: its uses are in the account's trail.
-		SseSpecification:          &awsdynamodb.CfnTable_SSESpecificationProperty{SseEnabled: true},
+		// Without a key of the team's own it is AWS's for DynamoDB in this account: its uses are in the account's trail.
+		SseSpecification: &awsdynamodb.CfnTable_SSESpecificationProperty{
+			SseEnabled: true,
+			SseType:    awscdk.Token_AsString(when(s.hasTableKey, "KMS"), nil), KmsMasterKeyId: awscdk.Token_AsString(when(s.hasTableKey, s.tableKey), nil),
+		},
 		DeletionProtectionEnabled: awscdk.Fn_ConditionIf(s.tableProtection.LogicalId(), true, false),
 	})
 	retain(table)

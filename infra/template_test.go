@@ -19,6 +19,8 @@ var synthesized struct {
 	dir  string
 	err  error
 	skip string
+	// problems are what CDK and cdk-nag have found.
+	problems []string
 }
 
 func TestMain(m *testing.M) {
@@ -50,7 +52,8 @@ func synthesize(dir string) (string, error) {
 	}
 	app := newApp(jsii.String(out))
 	newControlPlane(app, found)
-	app.Synth(nil)
+	check(app)
+	synthesized.problems = problems(app.Synth(nil))
 	return out, nil
 }
 
@@ -181,4 +184,16 @@ func rendered(v any) string {
 		}
 	}
 	return text(v)
+}
+
+// statements are those of all policies of a role, also of those that only some installations have.
+func (f templateFile) statements(role string) []any {
+	var out []any
+	for _, p := range f.Resources[role].Properties["Policies"].([]any) {
+		if chosen, ok := at(p, "Fn::If").([]any); ok {
+			p = chosen[1]
+		}
+		out = append(out, at(p, "PolicyDocument.Statement").([]any)...)
+	}
+	return out
 }

@@ -5,6 +5,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slipway-cdk/slipway/pkg/controlplane"
 )
 
 // alarm is a sum over five minutes that must stay below a threshold.
@@ -25,13 +27,13 @@ func newWatch(s settings, kept stores, fns functions, m machines, undelivered aw
 			"AWS/States", "ExecutionsFailed", "StateMachineArn", m.settle.AttrArn(), "Sum", 1},
 		{"SettleNotStarted", "The settling of a dead run could not be started.",
 			"AWS/States", "ExecutionsFailed", "StateMachineArn", m.died.AttrArn(), "Sum", 1},
-		{"UndeliveredEvents", "The death of a run could not be delivered: see the queue.",
+		{"UndeliveredEvents", "The death of a run, or an object of an inbox, could not be delivered: see the queue.",
 			"AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", undelivered.AttrQueueName(), "Maximum", 1},
 	}
-	for i, id := range []string{"Planner", "Provisioner", "Publisher", "Janitor"} {
-		// One failure is repeated by the state machine and nothing to wake anybody for.
-		alarms = append(alarms, alarm{id + "Errors", "Invocations fail again and again: see the function's log.",
-			"AWS/Lambda", "Errors", "FunctionName", fns.all()[i].Ref(), "Sum", 5})
+	for _, fn := range fns.all() {
+		// One failure is repeated by whoever has invoked the function, and nothing to wake anybody for.
+		alarms = append(alarms, alarm{fn.id + "Errors", "Invocations fail again and again: see the function's log.",
+			"AWS/Lambda", "Errors", "FunctionName", fn.Ref(), "Sum", 5})
 	}
 	for _, a := range alarms {
 		made := awscloudwatch.NewCfnAlarm(s.stack, jsii.String(a.id), &awscloudwatch.CfnAlarmProps{
@@ -58,6 +60,13 @@ func newDashboard(s settings, kept stores, fns functions, m machines, undelivere
 			},
 		})
 	}
+	// The functions' own metrics, as they write them.
+	own := func(metric, dimension string, values ...string) (out []any) {
+		for _, v := range values {
+			out = append(out, []any{controlplane.MetricsNamespace, metric, controlplane.PlaneDimension, s.prefix, dimension, v})
+		}
+		return out
+	}
 	perFunction := func(metric string) (out []any) {
 		for _, f := range fns.all() {
 			out = append(out, []any{"AWS/Lambda", metric, "FunctionName", f.Ref()})
@@ -76,6 +85,10 @@ func newDashboard(s settings, kept stores, fns functions, m machines, undelivere
 		}
 		return out
 	}
+	graph("Runs by result", "Sum", own(controlplane.RunsMetric, controlplane.ResultDimension, "SUCCEEDED", "PARTIAL", "FAILED")...)
+	graph("Duration of runs (s)", "p90", []any{controlplane.MetricsNamespace, controlplane.RunDurationMetric, controlplane.PlaneDimension, s.prefix})
+	graph("Operations by status", "Sum", own(controlplane.OperationsMetric, controlplane.StatusDimension, "SUCCEEDED", "FAILED", "SKIPPED")...)
+	graph("Dead runs settled", "Sum", []any{controlplane.MetricsNamespace, controlplane.SettledMetric, controlplane.PlaneDimension, s.prefix})
 	graph("Executions started", "Sum", perMachine("ExecutionsStarted")...)
 	graph("Executions failed", "Sum", perMachine("ExecutionsFailed")...)
 	graph("Invocations", "Sum", perFunction("Invocations")...)
