@@ -14,7 +14,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 venv=$here/.venv
-packages=${PACKAGES:-"./pkg/objectstore/s3/... ./pkg/runlog/objects ./pkg/runlog/dynamo/... ./pkg/controlplane/... ./pkg/provider/conformance ./pkg/provider/custom ./pkg/provider/oracle"}
+packages=${PACKAGES:-"./pkg/objectstore/s3/... ./pkg/runlog/objects ./pkg/runlog/dynamo/... ./pkg/controlplane/... ./pkg/provider/conformance ./pkg/provider/custom ./pkg/provider/oracle ./pkg/emulators/endtoend"}
 [ $# -gt 0 ] || set -- ministack moto
 
 # The environment is made again when the pinned versions change.
@@ -51,11 +51,11 @@ start() {
 	case $1 in
 	ministack)
 		GATEWAY_PORT=$2 BIND_HOST=127.0.0.1 LOG_LEVEL=WARNING TMPDIR=$work SFN_WAIT_SCALE=0.1 SLIPWAY_BRIDGE=http://127.0.0.1:$3 \
-			"$venv/bin/python" "$here/bridge/launch.py" >"$work/$1.log" 2>&1 &
+			"$venv/bin/python" "$here/bridge/launch_ministack.py" >"$work/$1.log" 2>&1 &
 		;;
 	moto)
 		# Its Step Functions call Lambda where they believe moto to be: at the bridge, which passes on the rest.
-		MOTO_PORT=$3 "$venv/bin/moto_server" -H 127.0.0.1 -p "$2" >"$work/$1.log" 2>&1 &
+		MOTO_PORT=$3 "$venv/bin/python" "$here/bridge/launch_moto.py" -H 127.0.0.1 -p "$2" >"$work/$1.log" 2>&1 &
 		;;
 	*)
 		echo "there is no emulator $1: ministack, moto" >&2
@@ -89,6 +89,26 @@ PY
 
 (cd "$root" && go build -o "$work/bridge" ./pkg/emulators/bridge/serve)
 
+# What the end-to-end suite deploys: the control plane's own assembly, with functions for this machine, and an example.
+case $packages in
+*endtoend*)
+	(
+		cd "$root"
+		names=
+		for f in functions/*/; do
+			name=$(basename "$f")
+			[ "$name" = pack ] || names="$names $name"
+		done
+		# shellcheck disable=SC2086 # a list of words
+		go run ./functions/pack -arch "$(go env GOARCH)" -out "$work/dist" $names
+		go build -o "$work/guestbook" ./examples/guestbook
+		go build -o "$work/infra" ./infra
+		cd infra
+		CDK_OUTDIR=$work/plane CDK_CONTEXT_JSON="{\"dist\":\"$work/dist\"}" "$work/infra"
+	)
+	;;
+esac
+
 failed=
 for name in "$@"; do
 	port=$(free_port)
@@ -107,7 +127,8 @@ for name in "$@"; do
 		cd "$root"
 		# shellcheck disable=SC2086 # lists of words
 		SLIPWAY_TEST_ENDPOINT=http://127.0.0.1:$port SLIPWAY_TEST_EMULATOR=$name SLIPWAY_TEST_REPORT=$work/report \
-			SLIPWAY_TEST_SERIAL=$serial SLIPWAY_TEST_BRIDGE=http://127.0.0.1:$bridge_port AWS_EC2_METADATA_DISABLED=true go test -count=1 -timeout 30m -tags emulators ${GO_TEST_ARGS:-} $packages
+			SLIPWAY_TEST_SERIAL=$serial SLIPWAY_TEST_BRIDGE=http://127.0.0.1:$bridge_port \
+			SLIPWAY_TEST_PLANE=$work/plane SLIPWAY_TEST_GUESTBOOK=$work/guestbook AWS_EC2_METADATA_DISABLED=true go test -count=1 -timeout 30m -tags emulators ${GO_TEST_ARGS:-} $packages
 	); then
 		stop
 	else

@@ -120,7 +120,8 @@ func (g *Gateway) send(w http.ResponseWriter, r *http.Request, sent []byte) (sta
 	if err != nil {
 		return 0, 0, err
 	}
-	out.Header, out.Host = r.Header.Clone(), r.Host
+	// The host becomes the emulator's: it is in the addresses of queues, which are the same for everybody.
+	out.Header = r.Header.Clone()
 	for _, name := range []string{"Connection", "Expect", "Transfer-Encoding"} {
 		out.Header.Del(name)
 	}

@@ -45,7 +45,7 @@ def check():
         wrong.append("ministack.services.lambda_svc._LAMBDA_STATE_TRANSITION_DELAY is no number")
     if wrong:
         version = importlib.metadata.version("ministack")
-        sys.exit(f"ministack {version} is not what pkg/emulators/bridge/launch.py was written for:\n  " + "\n  ".join(wrong))
+        sys.exit(f"ministack {version} is not what pkg/emulators/bridge/launch_ministack.py was written for:\n  " + "\n  ".join(wrong))
 
 
 def executor(bridge, services):

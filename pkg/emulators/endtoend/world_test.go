@@ -1,0 +1,327 @@
+//go:build emulators
+
+package endtoend
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/slipway-cdk/slipway/pkg/asl"
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/controlplane"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
+	"github.com/slipway-cdk/slipway/pkg/emulators/bridge"
+	"github.com/slipway-cdk/slipway/pkg/inprocess"
+	"github.com/slipway-cdk/slipway/pkg/localdb"
+	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
+	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/run/submit"
+	"github.com/slipway-cdk/slipway/pkg/runlog"
+	logs "github.com/slipway-cdk/slipway/pkg/runlog/local"
+)
+
+// The variables that run.sh sets for this suite.
+const (
+	// bridgeVariable is the bridge's address.
+	bridgeVariable = "SLIPWAY_TEST_BRIDGE"
+	// planeVariable is the control plane's own assembly, with functions for this machine.
+	planeVariable = "SLIPWAY_TEST_PLANE"
+	// guestbookVariable is the guestbook's app, built.
+	guestbookVariable = "SLIPWAY_TEST_GUESTBOOK"
+	emulatorVariable  = "SLIPWAY_TEST_EMULATOR"
+)
+
+const (
+	account = "000000000000" // of callers without one, in MiniStack
+	region  = "us-east-1"
+)
+
+// patience is how long a run may take on a busy machine.
+const patience = 8 * time.Minute
+
+// world is a control plane on the emulator, as a caller of it sees it.
+type world struct {
+	*testing.T
+	cfg        aws.Config
+	descriptor controlplane.Descriptor
+	plane      *controlplane.Plane
+	machines   *sfn.Client
+}
+
+// deployed is the control plane of this process.
+var deployed struct {
+	once       sync.Once
+	descriptor controlplane.Descriptor
+	err        error
+}
+
+// newWorld deploys the control plane, once in a process.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if name := os.Getenv(emulatorVariable); name != "ministack" {
+		t.Skipf("the emulator cannot do this: %s has no executor of functions without Docker", name)
+	}
+	cfg := emulators.Config(t)
+	deployed.once.Do(func() { deployed.descriptor, deployed.err = bootstrap(t, cfg) })
+	if deployed.err != nil {
+		t.Fatalf("deploying the control plane: %v", deployed.err)
+	}
+	d := deployed.descriptor
+	values := map[string]string{
+		controlplane.StateBucketVariable: d.StateBucket, controlplane.TableNameVariable: d.Table,
+		controlplane.RunStateMachineVariable: d.StateMachine, controlplane.VaultKeyVariable: d.VaultKey,
+	}
+	env, err := controlplane.ReadEnvironment(func(name string) string { return values[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{T: t, cfg: cfg, descriptor: d, plane: controlplane.New(cfg, env, nil), machines: sfn.NewFromConfig(cfg)}
+}
+
+// bootstrap deploys the control plane's own assembly with the engine in this process, over a state bucket that it makes.
+func bootstrap(t *testing.T, cfg aws.Config) (controlplane.Descriptor, error) {
+	t.Helper()
+	ctx := t.Context()
+	asm, err := assembly.Read(need(t, planeVariable))
+	if err != nil {
+		return controlplane.Descriptor{}, err
+	}
+	prefix := "t" + randomHex(4)
+	// The names that the engine makes up begin with the stack's: another plane on the same emulator has others.
+	asm.Stacks[0].Name += "-" + prefix
+	buckets := s3.NewClient(cfg, "")
+	stateBucket := "slipway-" + prefix
+	for _, name := range []string{stateBucket, "cdk-hnb659fds-assets-" + account + "-" + region} {
+		var owned *s3types.BucketAlreadyOwnedByYou
+		if _, err := buckets.CreateBucket(ctx, &sdk.CreateBucketInput{Bucket: &name}); err != nil && !errors.As(err, &owned) {
+			return controlplane.Descriptor{}, err
+		}
+	}
+	direct, err := directPlane(t, cfg, stateBucket)
+	if err != nil {
+		return controlplane.Descriptor{}, err
+	}
+	defer func() { _ = direct.Close() }()
+	id, err := direct.Submit(ctx, asm, asm.Stacks, run.Submission{
+		Command: runlog.CommandDeploy, Caller: "bootstrap@test",
+		Parameters: map[string]map[string]string{asm.Stacks[0].ID: {
+			"StateBucketName": stateBucket, "NamePrefix": prefix, "TableDeletionProtection": "false",
+		}},
+	})
+	if err != nil {
+		return controlplane.Descriptor{}, err
+	}
+	h, err := direct.Wait(ctx, id)
+	if err != nil {
+		return controlplane.Descriptor{}, err
+	}
+	if h.Result != runlog.ResultSucceeded {
+		tell(t, direct.Log(), id)
+		return controlplane.Descriptor{}, errors.New("the run ended as " + string(h.Result))
+	}
+	return controlplane.ReadDescriptor(ctx, ssm.NewFromConfig(cfg), prefix)
+}
+
+// directPlane is the engine in this process, with its log in a file.
+func directPlane(t *testing.T, cfg aws.Config, stateBucket string) (*inprocess.Plane, error) {
+	t.Helper()
+	values := map[string]string{
+		controlplane.StateBucketVariable: stateBucket, controlplane.TableNameVariable: "none",
+		controlplane.RunStateMachineVariable: "arn:aws:states:" + region + ":" + account + ":stateMachine:none",
+	}
+	env, err := controlplane.ReadEnvironment(func(name string) string { return values[name] })
+	if err != nil {
+		return nil, err
+	}
+	dir := t.TempDir()
+	db, err := localdb.Open(filepath.Join(dir, "slipway.db"))
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	log, err := logs.New(db)
+	if err != nil {
+		return nil, err
+	}
+	process, err := inprocess.OpenProcess(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	engine := controlplane.New(cfg, env, nil).Engine
+	engine.Log, engine.Holder = log, process.Name()
+	p := &inprocess.Plane{
+		Engine: engine, Account: account, Region: region, Holder: process, Executions: asl.NewMemoryStore(), Clock: clock.Real{},
+	}
+	return p, p.Start()
+}
+
+func need(t *testing.T, variable string) string {
+	t.Helper()
+	v := os.Getenv(variable)
+	if v == "" {
+		t.Fatalf("%s is not set: run pkg/emulators/run.sh", variable)
+	}
+	return v
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// submit stores a request and starts its execution, as a caller of the plane does.
+func (w *world) submit(asm *assembly.Assembly, sub run.Submission) runlog.Header {
+	w.Helper()
+	ctx := w.Context()
+	sub.Caller = "me@host"
+	desk := submit.Desk{Engine: w.plane.Engine, Account: w.descriptor.Account, Region: region}
+	req, err := desk.Prepare(ctx, asm, asm.Stacks, sub)
+	if err != nil {
+		w.Fatal(err)
+	}
+	h, err := w.plane.Engine.Submit(ctx, req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	_, err = w.machines.StartExecution(ctx, &sfn.StartExecutionInput{
+		StateMachineArn: &w.descriptor.StateMachine, Name: &h.Execution, Input: aws.String(`{"runId":"` + h.RunID + `"}`),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return h
+}
+
+// wait returns the header of a run once it is closed.
+func (w *world) wait(runID string) runlog.Header {
+	w.Helper()
+	var h runlog.Header
+	w.until("run "+runID+" is closed", func(ctx context.Context) (bool, error) {
+		var err error
+		h, err = w.plane.Engine.Log.Header(ctx, runID)
+		return h.Status == runlog.StatusClosed, err
+	})
+	return h
+}
+
+// until asks until the answer is yes.
+func (w *world) until(what string, ask func(context.Context) (bool, error)) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	for {
+		ok, err := ask(ctx)
+		if err != nil {
+			w.Fatalf("waiting until %s: %v", what, err)
+		}
+		if ok {
+			return
+		}
+		if err := (clock.Real{}).Sleep(ctx, 100*time.Millisecond); err != nil {
+			w.Fatalf("waiting until %s: %v", what, err)
+		}
+	}
+}
+
+// run carries a command to its end, which must be as wanted.
+func (w *world) run(asm *assembly.Assembly, sub run.Submission, want runlog.Result) runlog.Header {
+	w.Helper()
+	h := w.wait(w.submit(asm, sub).RunID)
+	if h.Result != want {
+		tell(w.T, w.plane.Engine.Log, h.RunID)
+		w.Fatalf("%s ended as %s, want %s", sub.Command, h.Result, want)
+	}
+	return h
+}
+
+// stackRun returns the newest run of a stack.
+func (w *world) stackRun(root, stack string) runlog.Header {
+	w.Helper()
+	for _, h := range w.runs(root) {
+		if h.Stack.Name == stack {
+			return h
+		}
+	}
+	tell(w.T, w.plane.Engine.Log, root)
+	w.Fatalf("run %s has no run of stack %s", root, stack)
+	return runlog.Header{}
+}
+
+func (w *world) runs(root string) []runlog.Header {
+	w.Helper()
+	list, err := w.plane.Engine.Log.ListRuns(w.Context(), runlog.Filter{Root: root})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return list
+}
+
+// tell logs what a run and its stacks' runs say.
+func tell(t *testing.T, log runlog.Store, root string) {
+	t.Helper()
+	list, err := log.ListRuns(t.Context(), runlog.Filter{Root: root})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, h := range list {
+		t.Logf("run %s of %q: %s %s %+v %+v", h.RunID, h.Stack.Name, h.Status, h.Result, h.Counts, h.Failure)
+		for _, d := range h.Diagnostics {
+			t.Log("  ", d.Error())
+		}
+		events, err := log.Events(t.Context(), h.RunID, "")
+		if err != nil {
+			t.Error(err)
+		}
+		for _, ev := range events {
+			if ev.Error != nil {
+				t.Logf("   %s %s %s: %s %s", ev.LogicalID, ev.ResourceType, ev.Action, ev.Error.Code, ev.Error.Message)
+			}
+		}
+	}
+}
+
+// book returns what the bridge has written down, and forget empties it.
+func (w *world) book() bridge.Book {
+	w.Helper()
+	var b bridge.Book
+	w.ask(http.MethodGet, "/bridge/book", &b)
+	return b
+}
+
+func (w *world) forget() { w.Helper(); w.ask(http.MethodDelete, "/bridge/book", nil) }
+
+func (w *world) ask(method, path string, into any) {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), method, need(w.T, bridgeVariable)+path, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer response.Body.Close()
+	if into == nil {
+		return
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		w.Fatal(err)
+	}
+}
