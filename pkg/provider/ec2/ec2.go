@@ -83,6 +83,16 @@ func mark(c *call) []types.Filter {
 	return []types.Filter{filter("tag:"+direct.MarkKey, c.Mark())}
 }
 
+// marked is the one of a list that this operation has created. The filter has chosen it; the mark itself decides.
+func marked[T any](c *call, list []T, tagsOf func(T) []types.Tag) (one T, found bool) {
+	for _, e := range list {
+		if direct.TagMap(tagsOf(e), pair)[direct.MarkKey] == c.Mark() {
+			return e, true
+		}
+	}
+	return one, false
+}
+
 func filter(name, value string) types.Filter {
 	return types.Filter{Name: &name, Values: []string{value}}
 }

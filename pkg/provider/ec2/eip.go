@@ -31,10 +31,14 @@ func elasticIP() direct.Kind[*ec2.Client] {
 		},
 		Find: func(ctx context.Context, c *call) (direct.Found, error) {
 			out, err := c.Client.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: mark(c)})
-			if err != nil || len(out.Addresses) == 0 {
+			if err != nil {
 				return direct.Found{}, err
 			}
-			return direct.Found{ID: aws.ToString(out.Addresses[0].PublicIp) + "|" + aws.ToString(out.Addresses[0].AllocationId)}, nil
+			found, ok := marked(c, out.Addresses, func(e types.Address) []types.Tag { return e.Tags })
+			if !ok {
+				return direct.Found{}, nil
+			}
+			return direct.Found{ID: aws.ToString(found.PublicIp) + "|" + aws.ToString(found.AllocationId)}, nil
 		},
 		Facets: []direct.Facet[*ec2.Client]{
 			{

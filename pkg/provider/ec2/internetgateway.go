@@ -21,10 +21,14 @@ func internetGateway() direct.Kind[*ec2.Client] {
 		},
 		Find: func(ctx context.Context, c *call) (direct.Found, error) {
 			out, err := c.Client.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: mark(c)})
-			if err != nil || len(out.InternetGateways) == 0 {
+			if err != nil {
 				return direct.Found{}, err
 			}
-			return direct.Found{ID: *out.InternetGateways[0].InternetGatewayId}, nil
+			found, ok := marked(c, out.InternetGateways, func(e types.InternetGateway) []types.Tag { return e.Tags })
+			if !ok {
+				return direct.Found{}, nil
+			}
+			return direct.Found{ID: *found.InternetGatewayId}, nil
 		},
 		Facets: []direct.Facet[*ec2.Client]{tags()},
 		Read: func(ctx context.Context, c *call) (direct.Live, error) {

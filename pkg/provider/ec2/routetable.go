@@ -26,10 +26,14 @@ func routeTable() direct.Kind[*ec2.Client] {
 		},
 		Find: func(ctx context.Context, c *call) (direct.Found, error) {
 			out, err := c.Client.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: mark(c)})
-			if err != nil || len(out.RouteTables) == 0 {
+			if err != nil {
 				return direct.Found{}, err
 			}
-			return direct.Found{ID: *out.RouteTables[0].RouteTableId}, nil
+			found, ok := marked(c, out.RouteTables, func(e types.RouteTable) []types.Tag { return e.Tags })
+			if !ok {
+				return direct.Found{}, nil
+			}
+			return direct.Found{ID: *found.RouteTableId}, nil
 		},
 		Facets: []direct.Facet[*ec2.Client]{tags()},
 		Read: func(ctx context.Context, c *call) (direct.Live, error) {

@@ -30,10 +30,14 @@ func subnet() direct.Kind[*ec2.Client] {
 		},
 		Find: func(ctx context.Context, c *call) (direct.Found, error) {
 			out, err := c.Client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: mark(c)})
-			if err != nil || len(out.Subnets) == 0 {
+			if err != nil {
 				return direct.Found{}, err
 			}
-			return direct.Found{ID: *out.Subnets[0].SubnetId}, nil
+			found, ok := marked(c, out.Subnets, func(e types.Subnet) []types.Tag { return e.Tags })
+			if !ok {
+				return direct.Found{}, nil
+			}
+			return direct.Found{ID: *found.SubnetId}, nil
 		},
 		Stable: func(ctx context.Context, c *call) (direct.Level, error) {
 			s, err := getSubnet(ctx, c)

@@ -28,10 +28,14 @@ func vpc() direct.Kind[*ec2.Client] {
 		},
 		Find: func(ctx context.Context, c *call) (direct.Found, error) {
 			out, err := c.Client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: mark(c)})
-			if err != nil || len(out.Vpcs) == 0 {
+			if err != nil {
 				return direct.Found{}, err
 			}
-			return direct.Found{ID: *out.Vpcs[0].VpcId}, nil
+			found, ok := marked(c, out.Vpcs, func(e types.Vpc) []types.Tag { return e.Tags })
+			if !ok {
+				return direct.Found{}, nil
+			}
+			return direct.Found{ID: *found.VpcId}, nil
 		},
 		Stable: func(ctx context.Context, c *call) (direct.Level, error) {
 			v, err := getVPC(ctx, c)
