@@ -106,6 +106,12 @@ func attempt(t *testing.T, c Case, k check) (missing string, err error) {
 // once makes one check with resources of its own. missing is the call that the emulator does not have, if it met one.
 func once(t *testing.T, c Case, k check) (missing string, broken bool, err error) {
 	l := &life{lab: newLab(t), c: c}
+	defer func() {
+		if err != nil {
+			l.wire.Lose = nil
+			l.leave()
+		}
+	}()
 	if err = l.prepare(); err == nil {
 		l.wire.Reset()
 		err = k.run(l)

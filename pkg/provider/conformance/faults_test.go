@@ -89,6 +89,8 @@ func faultRun(t *testing.T, c Case, emulator string) faultResults {
 			cell, err := l.everyCall(t, proxy, f, spared, func() (map[string]bool, error) { return count.list(t.Context(), cfg, l) })
 			if err == nil {
 				err = l.clear()
+			} else {
+				l.leave()
 			}
 			return cell, cmp.Or(err, proxy.Err())
 		}

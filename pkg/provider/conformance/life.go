@@ -42,6 +42,8 @@ type life struct {
 	// needs are the resources that the case refers to.
 	needs map[string]made
 	order []Need
+	// all are the resources that make has made, and those that it has left when it failed.
+	all []made
 }
 
 type made struct {
@@ -123,10 +125,17 @@ func (l *life) provider() provider.Provider { return l.open()[l.c.Type] }
 
 func (l *life) make(req provider.Request) (made, error) {
 	p, err := l.settle(l.open()[req.Type].Create, req)
+	r := made{id: p.PhysicalID, attributes: p.Attributes, properties: req.Properties}
+	if failure := new(provider.Error); errors.As(err, &failure) {
+		r.id = failure.PhysicalID
+	}
+	if r.id != "" {
+		l.all = append(l.all, r)
+	}
 	if err != nil {
 		return made{}, fmt.Errorf("creating %s: %w", req.Type, err)
 	}
-	return made{id: p.PhysicalID, attributes: p.Attributes, properties: req.Properties}, nil
+	return r, nil
 }
 
 // update changes a resource and checks what it reads as, then sends the same update again.
@@ -251,6 +260,15 @@ func (l *life) prepare() error {
 		}
 	}
 	return nil
+}
+
+// leave deletes what can be deleted after a check has failed: other checks of the same emulator count what there is. What resists
+// stays; the failure is told already.
+func (l *life) leave() {
+	for _, r := range slices.Backward(l.all) {
+		_, _ = l.settle(l.provider().Delete, l.removal(l.c.Type, r))
+	}
+	_ = l.clear()
 }
 
 // clear deletes what the case needed.
