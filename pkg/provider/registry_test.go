@@ -91,10 +91,10 @@ func TestKindsAreFoundInWrappedErrors(t *testing.T) {
 	checks := map[Kind]func(error) bool{
 		KindNotFound: IsNotFound, KindAlreadyExists: IsAlreadyExists, KindThrottled: IsThrottled, KindUnavailable: IsUnavailable,
 		KindAccessDenied: IsAccessDenied, KindImmutable: IsImmutable, KindDependencyViolation: IsDependencyViolation,
-		KindConflict: IsConflict, KindUnsupported: IsUnsupported,
+		KindConflict: IsConflict, KindUnsupported: IsUnsupported, KindProtected: IsProtected,
 	}
 	all := []Kind{KindFailed, KindNotFound, KindAlreadyExists, KindThrottled, KindUnavailable, KindAccessDenied, KindImmutable,
-		KindDependencyViolation, KindConflict, KindInvalid, KindUnsupported, KindTimeout, KindTokenConflict}
+		KindDependencyViolation, KindConflict, KindInvalid, KindUnsupported, KindTimeout, KindTokenConflict, KindProtected}
 	retryable := map[Kind]bool{KindThrottled: true, KindUnavailable: true, KindConflict: true}
 	for _, kind := range all {
 		cause := errors.New("cause")
