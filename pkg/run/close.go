@@ -22,6 +22,9 @@ func (e *Engine) Close(ctx context.Context, in PlannerInput) (Ended, error) {
 	if err != nil {
 		return Ended{}, fmt.Errorf("reading the header of run %s: %w", in.RunID, err)
 	}
+	if !carries(h, in.Execution) {
+		return Ended{}, stranger(h, in.Execution)
+	}
 	if h.Result == "" {
 		if h, err = e.conclude(ctx, h); err != nil {
 			return Ended{}, err

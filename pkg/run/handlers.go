@@ -99,7 +99,7 @@ func (e *Engine) HandleJanitor(ctx context.Context, payload []byte) ([]byte, err
 	return handle(ctx, payload, func(ctx context.Context, in SettleInput) (any, error) {
 		switch in.Action {
 		case ActionSettle:
-			return e.Settle(ctx, in.RunID)
+			return e.settleAsked(ctx, in)
 		case ActionSweep:
 			return e.Sweep(ctx)
 		}

@@ -107,6 +107,15 @@ type SettleInput struct {
 	Action    string `json:"action"`
 	RunID     string `json:"runId,omitempty"`
 	Execution string `json:"execution,omitempty"`
+	// Asked is what the settle machine was started with, at its first call.
+	Asked *SettleOrder `json:"asked,omitempty"`
+}
+
+// SettleOrder is the input of the settle machine.
+type SettleOrder struct {
+	RunID string `json:"runId,omitempty"`
+	// Dead is the name of the execution that has died, "" when it is not one execution that has told of itself.
+	Dead string `json:"dead,omitempty"`
 }
 
 // Settled is the janitor's answer: settled, or how long to wait before asking again.

@@ -56,6 +56,9 @@ func (e *Engine) Next(ctx context.Context, in PlannerInput) (Step, error) {
 	if err != nil {
 		return Step{}, fmt.Errorf("reading the header of run %s: %w", in.RunID, err)
 	}
+	if !carries(h, in.Execution) {
+		return Step{}, stranger(h, in.Execution)
+	}
 	var made decisionRecord
 	switch err := getJSON(ctx, e.Objects, decisionKey(in.RunID, in.Decision), &made); {
 	case err == nil:

@@ -21,6 +21,8 @@ func (e *Engine) Open(ctx context.Context, in PlannerInput) (Step, error) {
 		return Step{}, fmt.Errorf("reading the header of run %s: %w", in.RunID, err)
 	}
 	switch {
+	case !carries(h, in.Execution):
+		return Step{}, stranger(h, in.Execution)
 	case h.Result != "":
 		return e.closed(ctx, h)
 	case h.Status == runlog.StatusSettling:
