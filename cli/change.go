@@ -120,6 +120,11 @@ func (env *environment) change(ctx context.Context, plane Plane, asm *assembly.A
 	if err != nil {
 		return err
 	}
+	if p, ok := plane.(reportingPlane); ok {
+		if link := p.Link(runID, c.command); link != "" {
+			env.streams.Notice("Run %s: %s", runID, link)
+		}
+	}
 	if f.Detach {
 		var names []string
 		for _, s := range stacks {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-cdk/slipway/pkg/controlplane"
 	"github.com/slipway-cdk/slipway/pkg/diag"
 )
 
@@ -16,7 +17,9 @@ type globalFlags struct {
 	LocalDir     string
 	SandboxSpeed float64
 	Region       string
-	Verbose      bool
+	// Plane is the name of the control plane.
+	Plane   string
+	Verbose bool
 }
 
 // localRegion is the sandbox's region when nothing names one.
@@ -45,6 +48,7 @@ func (g *globalFlags) register(fs *pflag.FlagSet, getenv func(string) string) {
 		fs.BoolVar(&g.Local, "local", on != "" && on != "0" && on != "false", "deploy to a simulated AWS on this machine (env SLIPWAY_LOCAL=1)")
 		fs.StringVar(&g.LocalDir, "local-dir", cmp.Or(getenv("SLIPWAY_LOCAL_DIR"), ".slipway"), "`directory` of the simulated AWS and its state (env SLIPWAY_LOCAL_DIR)")
 		fs.Float64Var(&g.SandboxSpeed, "sandbox-speed", 0, "simulated AWS at `N` times real time; 0 is instant")
+		fs.StringVar(&g.Plane, "plane", cmp.Or(getenv("SLIPWAY_PLANE"), controlplane.DefaultName), "`name` of the control plane in your account (env SLIPWAY_PLANE)")
 		fs.StringVar(&g.Region, "region", "", "`region` of stacks that name none (env AWS_REGION, AWS_DEFAULT_REGION)")
 	})
 	grouped(fs, groupOutput, func(fs *pflag.FlagSet) {

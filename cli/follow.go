@@ -30,6 +30,10 @@ func (env *environment) follow(ctx context.Context, plane Plane, stacks []*assem
 	if err != nil {
 		if errors.Is(err, errInterrupted) {
 			env.streams.Notice("Interrupted: no longer waiting for run %s.", runID)
+			if _, ok := plane.(reportingPlane); ok {
+				env.streams.Notice("The control plane goes on with it. `slipway runs watch %s` follows it.", runID)
+				return err
+			}
 			env.streams.Notice("What is in flight ends by itself. The next %s of the stack settles what this run has left, then goes on.", c.command)
 		}
 		return err
@@ -163,7 +167,7 @@ func (env *environment) outcomes(ctx context.Context, plane Plane, stacks []*ass
 		}
 		o := views.Outcome{Header: h}
 		if h.Command == runlog.CommandDeploy && h.Result != runlog.ResultFailed {
-			if o.Outputs, err = stackOutputs(ctx, plane.States(), h.Stack, templateOf(stacks, h.Stack)); err != nil {
+			if o.Outputs, err = outputsOf(ctx, plane, h, templateOf(stacks, h.Stack)); err != nil {
 				return nil, err
 			}
 		}
@@ -173,6 +177,14 @@ func (env *environment) outcomes(ctx context.Context, plane Plane, stacks []*ass
 		return position(stacks, a.Header.Stack) - position(stacks, b.Header.Stack)
 	})
 	return list, nil
+}
+
+// outputsOf are the outputs that a stack's run has left.
+func outputsOf(ctx context.Context, plane Plane, h runlog.Header, template []byte) (map[string]any, error) {
+	if p, ok := plane.(reportingPlane); ok {
+		return p.Outputs(ctx, h.RunID)
+	}
+	return stackOutputs(ctx, plane.States(), h.Stack, template)
 }
 
 // position is a stack's place in the order of the submission.

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
-// Plane is where a command's runs happen: the simulated AWS of --local now, a control plane or --direct
-// later. Commands know nothing else of it.
+// Plane is where a command's runs happen: a control plane, the account itself with --direct, or the simulated AWS of
+// --local. Commands know nothing else of it.
 type Plane interface {
 	// Identity returns the account and region that environment-agnostic stacks go to.
 	Identity(ctx context.Context) (account, region string, err error)
@@ -31,4 +31,13 @@ type Plane interface {
 	States() *state.Store
 	// Close ends the plane's processes. Runs that are still going are left to be settled.
 	Close() error
+}
+
+// reportingPlane is a plane whose records are out of reach, as a control plane's are: what a command needs of them is
+// what the runs report.
+type reportingPlane interface {
+	// Outputs returns the outputs that a stack's run has reported to this caller, nil when there are none.
+	Outputs(ctx context.Context, runID string) (map[string]any, error)
+	// Link is where the run can be looked at in AWS's own console, "" where that is not known.
+	Link(runID string, command runlog.Command) string
 }

@@ -86,6 +86,9 @@ func journaled(ctx context.Context, plane Plane, names []string, region string) 
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := plane.(reportingPlane); ok {
+		return named(ctx, plane, names, region)
+	}
 	refs, err := plane.States().ListJournals(ctx)
 	if err != nil {
 		return nil, err
@@ -120,6 +123,28 @@ func journaled(ctx context.Context, plane Plane, names []string, region string) 
 		stacks = append(stacks, &assembly.Stack{
 			ID: name, Name: name, DisplayName: name, Account: account, Region: found[0].Region,
 		})
+	}
+	return stacks, nil
+}
+
+// named are the stacks with these names, for a plane whose journals can't be looked at from here: the run looks.
+func named(ctx context.Context, plane Plane, names []string, region string) ([]*assembly.Stack, error) {
+	account, home, err := plane.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, diag.Diagnostics{{
+			Severity: diag.Error, Summary: "no stack was named", Detail: "which stacks can be rolled back is in their records, which callers of a control plane can't read",
+			Next: "Name the stacks.",
+		}}
+	}
+	if region == "" {
+		region = home
+	}
+	var stacks []*assembly.Stack
+	for _, name := range names {
+		stacks = append(stacks, &assembly.Stack{ID: name, Name: name, DisplayName: name, Account: account, Region: region})
 	}
 	return stacks, nil
 }

@@ -88,9 +88,14 @@ func resolveRun(ctx context.Context, log runlog.Store, word string) (runlog.Head
 	}}
 }
 
-// changes leaves out the runs that only plan.
+// changes leaves out the runs that change no stack themselves.
 func changes(list []runlog.Header) []runlog.Header {
-	return slices.DeleteFunc(slices.Clone(list), func(h runlog.Header) bool { return h.Command == runlog.CommandPlan })
+	return slices.DeleteFunc(slices.Clone(list), changesNothing)
+}
+
+// changesNothing: a run that only plans, or only cancels another one.
+func changesNothing(h runlog.Header) bool {
+	return h.Command == runlog.CommandPlan || h.Command == runlog.CommandCancel
 }
 
 // newestFirst sorts runs by when they were asked for.

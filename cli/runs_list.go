@@ -25,7 +25,7 @@ func newRunsList(env *environment, global *globalFlags) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the runs, newest first",
 		Long: `List shows the deploys and destroys, newest first, with the stacks that each is about. With --stack it shows
-what was done to one stack, and with --all every run: those of single stacks and those that only plan, too.`,
+what was done to one stack, and with --all every run: those of single stacks and those that only plan or cancel, too.`,
 		Example: `  slipway runs list --local
   slipway runs list --stack guestbook-web --limit 5 --json --local`,
 		Args:              noArguments,
@@ -50,7 +50,7 @@ what was done to one stack, and with --all every run: those of single stacks and
 				}
 				entries := []views.RunEntry{}
 				for _, h := range all {
-					if !f.All && (h.Command == runlog.CommandPlan || f.Stack == "" && h.Root != h.RunID) {
+					if !f.All && (changesNothing(h) || f.Stack == "" && h.Root != h.RunID) {
 						continue
 					}
 					if len(entries) == f.Limit {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 				clock:   clock.Real{},
 				open: func(_ context.Context, g globalFlags) (Plane, error) {
 					if !g.Local {
-						return nil, noControlPlane()
+						return nil, noControlPlane("there is none in this test")
 					}
 					f, err := readFake("fake.json")
 					if err == nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -25,33 +24,17 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/upload"
 )
 
-// Options say which control plane is meant.
-type Options struct {
-	// Name is the control plane's; "" is controlplane.DefaultName.
-	Name string
-	// Region is where it is looked for and where stacks go that name none; "" is the AWS configuration's.
-	Region string
-}
-
 // ErrNowhere is in the chain of the error where the AWS configuration of this machine names no region, so that nothing
 // can be looked for.
 var ErrNowhere = errors.New("no AWS region is configured here")
 
-// Open finds a control plane and connects to it with the AWS configuration of this machine. The chain of the error has
-// controlplane.ErrNoPlane where there is none.
-func Open(ctx context.Context, o Options) (*Plane, error) {
-	var with []func(*config.LoadOptions) error
-	if o.Region != "" {
-		with = append(with, config.WithRegion(o.Region))
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, with...)
-	if err != nil {
-		return nil, fmt.Errorf("loading the AWS configuration: %w", err)
-	}
+// Open finds the control plane with a name in the account and region of a configuration, and connects to it. "" is
+// controlplane.DefaultName. The chain of the error has controlplane.ErrNoPlane where there is none.
+func Open(ctx context.Context, cfg aws.Config, name string) (*Plane, error) {
 	if cfg.Region == "" {
 		return nil, ErrNowhere
 	}
-	d, err := controlplane.ReadDescriptor(ctx, ssm.NewFromConfig(cfg), o.Name)
+	d, err := controlplane.ReadDescriptor(ctx, ssm.NewFromConfig(cfg), name)
 	if err != nil {
 		return nil, err
 	}

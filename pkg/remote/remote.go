@@ -91,6 +91,9 @@ func (p *Plane) States() *state.Store { return &state.Store{Objects: unreachable
 // Close implements the command line's Plane. Nothing of a run is in this process.
 func (p *Plane) Close() error { return nil }
 
+// FollowEvery is how often a run is looked at while it is followed: every look is a request.
+func (p *Plane) FollowEvery() time.Duration { return time.Second }
+
 // Link is where the execution of a run is in the console of AWS, "" where it is not known.
 func (p *Plane) Link(runID string, command runlog.Command) string {
 	if p.Console == nil {
