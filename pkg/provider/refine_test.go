@@ -58,7 +58,7 @@ func TestAProtectedResourceTellsWhatToDoFirst(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	said := e.Message
-	if Refined(e); e.Message != said {
+	if again := Refined(e); again.Message != said {
 		t.Errorf("it is said twice: %s", e.Message)
 	}
 }

@@ -114,7 +114,7 @@ func newFramework(t *testing.T) *framework {
 		Responses: &custom.Bucket{Client: signing, Name: responses},
 		Clock:     clock.Real{},
 	}
-	e.Engine.Providers = own
+	e.Providers = own
 	f := &framework{engine: e, stack: "framework", ssm: ssm.NewFromConfig(cfg)}
 	asm := synthesized(t)
 	publisher := &asset.Publisher{Bucket: bucketOf{buckets}}
