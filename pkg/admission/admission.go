@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -308,6 +309,9 @@ func (a *admitting) request(ctx context.Context, asm *assembly.Assembly, stacks 
 	var denied diag.Diagnostics
 	roles := make([]*run.Role, len(stacks))
 	for i, s := range stacks {
+		if why := illegal(desk.Place(s)); why != "" {
+			return run.Request{}, refusal("the submission names a stack that can't be", clip(s.Name)+": "+why, "Synthesize the app again.")
+		}
 		var no *diag.Diagnostic
 		ask := Ask{Who: a.place.who, Command: sub.Command, Of: sub.Of, Stack: desk.Place(s), Options: sub.Options, Role: role, Own: d.Account}
 		if roles[i], no = a.policy.Decide(ask); no != nil {
@@ -331,6 +335,28 @@ func (a *admitting) request(ctx context.Context, asm *assembly.Assembly, stacks 
 		req.Stacks[i].Role = roles[i]
 	}
 	return req, nil
+}
+
+// What AWS allows for the names of stacks
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html), accounts and regions. They
+// become parts of keys.
+var (
+	stackName  = regexp.MustCompile(`^[A-Za-z][-A-Za-z0-9]{0,127}$`)
+	accountID  = regexp.MustCompile(`^[0-9]{12}$`)
+	regionName = regexp.MustCompile(`^[a-z]{2,8}(-[a-z]+)+-[0-9]{1,2}$`)
+)
+
+// illegal says what is wrong with where a stack is.
+func illegal(s runlog.StackRef) string {
+	switch {
+	case !stackName.MatchString(s.Name):
+		return "that is no name of a stack"
+	case !accountID.MatchString(s.Account):
+		return "its account is no account"
+	case !regionName.MatchString(s.Region):
+		return "its region is no region"
+	}
+	return ""
 }
 
 func refusal(summary, detail, next string) diag.Diagnostics {

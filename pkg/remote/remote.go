@@ -218,6 +218,8 @@ func (p *Plane) begin(ctx context.Context, s admission.Submission) error {
 	if err != nil {
 		return fmt.Errorf("encoding the input of run %s: %w", s.RunID, err)
 	}
+	// From here on the run may be there: who is interrupted must learn its id, to cancel it.
+	ctx = context.WithoutCancel(ctx)
 	if err := p.Start.StartExecution(ctx, x.Name(), input); err != nil {
 		return err
 	}

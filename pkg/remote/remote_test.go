@@ -349,6 +349,24 @@ func TestBadUploadsFailWithAReason(t *testing.T) {
 	}
 }
 
+func TestStacksThatCannotBeAreRefused(t *testing.T) {
+	w := newWorld(t)
+	asm := w.synthesized(webApp())
+	for _, change := range []func(*assembly.Stack){
+		func(s *assembly.Stack) { s.Name = "web/../other" },
+		func(s *assembly.Stack) { s.Account = "me" },
+		func(s *assembly.Stack) { s.Region = "eu-west-1/deployments" },
+	} {
+		s := *asm.Stacks[0]
+		change(&s)
+		id, err := w.as(ann).Submit(w.ctx, nil, []*assembly.Stack{&s}, run.Submission{Command: runlog.CommandDestroy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.failed(id, "names a stack that can't be")
+	}
+}
+
 func TestImagesAreRefusedBeforeAnythingIsUploaded(t *testing.T) {
 	w := newWorld(t)
 	files := webApp()

@@ -8,7 +8,7 @@ import (
 )
 
 // FS is the archive as a file system of documents: each is read as a whole, and only if it is what the index says.
-// Files larger than Limits.Document can't be read from it.
+// Files larger than Limits.Document can't be read from it, nor more than Limits.Documents altogether.
 func (r *Reader) FS() fs.FS { return documents{r} }
 
 type documents struct{ r *Reader }
@@ -26,6 +26,9 @@ func (d documents) ReadFile(name string) ([]byte, error) {
 	}
 	if e.Size > d.r.limits.Document {
 		return nil, refuse(name, "has %d bytes, and of a document %d is the most", e.Size, d.r.limits.Document)
+	}
+	if d.r.documents.Add(e.Size) > d.r.limits.Documents {
+		return nil, refuse(name, "is one too many: the documents have more than %d bytes", d.r.limits.Documents)
 	}
 	var b bytes.Buffer
 	b.Grow(int(min(e.Size, 1<<20)))

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // bombFrom is the size, in bytes, from which an entry's ratio counts: small ones do no harm.
@@ -30,6 +31,8 @@ type Reader struct {
 	index map[string]Entry
 	// digest is that of the index; "" while there is none.
 	digest string
+	// documents counts the bytes that were read as documents.
+	documents atomic.Int64
 }
 
 // Open looks at the structure of an archive of size bytes and at its index, if it has one. Nothing but the index is

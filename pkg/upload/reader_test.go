@@ -212,6 +212,27 @@ func TestComputeMakesTheIndexOfAPlainArchive(t *testing.T) {
 	}
 }
 
+func TestDocumentsAreBoundedAltogether(t *testing.T) {
+	b := indexed(t, nil, file{name: "a", text: strings.Repeat("a", 100)}, file{name: "b", text: strings.Repeat("b", 100)}, file{name: "c", text: strings.Repeat("c", 200)})
+	limits := DefaultLimits()
+	limits.Documents, limits.Document = 250, 1000
+	r, err := Open(bytes.NewReader(b), int64(len(b)), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, ok := range map[string]bool{"a": true, "b": true} {
+		if _, err := fs.ReadFile(r.FS(), name); (err == nil) != ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := fs.ReadFile(r.FS(), "c"); err == nil || !strings.Contains(err.Error(), `"c" is one too many`) {
+		t.Errorf("%v", err)
+	}
+	if _, err := r.Copy(io.Discard, "c"); err != nil {
+		t.Errorf("what is not kept in memory is not bounded by it: %v", err)
+	}
+}
+
 func TestDamagedContentIsRefused(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -265,7 +286,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(indexed(f, nil, file{name: "manifest.json", text: "{}"}))
 	_, packed := pack(f, app(f))
 	f.Add(packed)
-	limits := Limits{Entries: 100, Directory: 1 << 16, File: 1 << 16, Total: 1 << 18, Document: 1 << 16, Ratio: 200, Name: 100}
+	limits := Limits{Entries: 100, Directory: 1 << 16, File: 1 << 16, Total: 1 << 18, Document: 1 << 16, Documents: 1 << 17, Ratio: 200, Name: 100}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := Open(bytes.NewReader(b), int64(len(b)), limits)
 		if err != nil {

@@ -61,10 +61,12 @@ type Limits struct {
 	// Entries is how many entries it may have, and Directory how large the list of them, in bytes.
 	Entries   int
 	Directory int64
-	// File and Total bound the unpacked sizes, in bytes; Document what is read into memory as a whole.
-	File     int64
-	Total    int64
-	Document int64
+	// File and Total bound the unpacked sizes, in bytes; Document what is read into memory as a whole, and Documents all
+	// that is read so by one reader.
+	File      int64
+	Total     int64
+	Document  int64
+	Documents int64
 	// Ratio is how many times larger than its packed form an entry of more than 16 MiB may be.
 	Ratio int64
 	// Name is the length of the longest path, in bytes.
@@ -75,7 +77,7 @@ type Limits struct {
 // CloudFormation 2,500 resources in nested stacks.
 func DefaultLimits() Limits {
 	return Limits{
-		Entries: 100_000, Directory: 32 << 20, File: 2 << 30, Total: 8 << 30, Document: 64 << 20, Ratio: 200, Name: 1024,
+		Entries: 100_000, Directory: 32 << 20, File: 2 << 30, Total: 8 << 30, Document: 64 << 20, Documents: 256 << 20, Ratio: 200, Name: 1024,
 	}
 }
 
