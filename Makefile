@@ -15,7 +15,7 @@ SEED ?= 0
 KILLS ?= 50
 FUNCTIONS := planner provisioner publisher janitor trigger
 
-.PHONY: help build demo test lint fmt bench lambdas test-kill sim sim-mutants mutants test-emulators test-diff-oracle fuzz schema synth clean
+.PHONY: help build demo test lint fmt bench bench-init lambdas test-kill sim sim-mutants mutants test-emulators test-diff-oracle fuzz schema synth clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -63,6 +63,10 @@ fmt: ## format the code
 bench: build ## measure: start-up, a 200-resource deploy, diff, stores, schema
 	$(GO) run ./pkg/local/bench -slipway $(BIN)
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./pkg/schema/... ./pkg/diff/... ./pkg/graph/... ./pkg/plan/... ./pkg/runlog/... ./pkg/sandbox/...
+
+bench-init: ## measure how long the functions take to start, beside one that does nothing
+	$(GO) run ./functions/pack -arch $$($(GO) env GOARCH) -out .cache/bench-init $(FUNCTIONS)
+	$(GO) run ./pkg/emulators/bridge/bench $(FUNCTIONS:%=.cache/bench-init/%.zip)
 
 lambdas: ## build the functions' arm64 zips under dist/
 	$(GO) run ./functions/pack -out dist $(FUNCTIONS)

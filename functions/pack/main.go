@@ -58,6 +58,9 @@ func pack(name, arch, out string) error {
 	if err := archiveOf(&archive, binary); err != nil {
 		return fmt.Errorf("archiving it: %w", err)
 	}
+	if err := small(archive.Len()); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
@@ -72,6 +75,17 @@ func pack(name, arch, out string) error {
 	sum := sha256.Sum256(archive.Bytes())
 	fmt.Printf("%-28s %5.1f MB  binary %5.1f MB  sha256 %s\n", file, megabytes(archive.Len()), megabytes(len(binary)), hex.EncodeToString(sum[:])[:16])
 	return nil
+}
+
+// largest is the largest that an archive may be, in bytes: what is larger takes longer to start, and has linked
+// something that a function does not need.
+const largest = 15_000_000
+
+func small(n int) error {
+	if n < largest {
+		return nil
+	}
+	return fmt.Errorf("the archive has %.1f MB, and %.1f are too many: see with `go list -deps` what the function links", megabytes(n), megabytes(largest))
 }
 
 func megabytes(n int) float64 { return float64(n) / 1e6 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 )
 
@@ -31,5 +32,14 @@ func TestAnArchiveIsTheSameEveryTimeAndHoldsAnExecutableBootstrap(t *testing.T) 
 	}
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, binary) {
 		t.Fatalf("the bootstrap came back with %d bytes, %v", len(got), err)
+	}
+}
+
+func TestAnArchiveThatGrowsTooLargeIsNotPacked(t *testing.T) {
+	if err := small(largest - 1); err != nil {
+		t.Error(err)
+	}
+	if err := small(largest); err == nil || !strings.Contains(err.Error(), "15.0 MB") {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -57,10 +57,7 @@ func TestMotoAcceptsTheDefinitionsAndRunsThemToTheSameEnd(t *testing.T) {
 	}
 	ctx := t.Context()
 	cfg := emulators.Config(t)
-	tell := []byte(`{"stepfunctions":{"execute_state_machine":true}}`)
-	if status, body := send(t, http.MethodPost, aws.ToString(cfg.BaseEndpoint)+"/moto-api/config", tell); status/100 != 2 {
-		t.Fatalf("moto does not take the setting that has it execute state machines: %d %s", status, body)
-	}
+	executing(t, cfg)
 	name := "t" + randomHex(4)
 	values := map[string]string{
 		controlplane.StateBucketVariable: name, controlplane.TableNameVariable: name,

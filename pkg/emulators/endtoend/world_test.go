@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/slipway-cdk/slipway/pkg/admission"
 	"github.com/slipway-cdk/slipway/pkg/asl"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/clock"
@@ -29,7 +31,9 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/emulators/bridge"
 	"github.com/slipway-cdk/slipway/pkg/inprocess"
 	"github.com/slipway-cdk/slipway/pkg/localdb"
+	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
+	"github.com/slipway-cdk/slipway/pkg/remote"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/run/submit"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -60,9 +64,21 @@ type world struct {
 	*testing.T
 	cfg        aws.Config
 	descriptor controlplane.Descriptor
-	plane      *controlplane.Plane
-	machines   *sfn.Client
+	// plane is the engine with all rights: what the tests look at records with.
+	plane    *controlplane.Plane
+	machines *sfn.Client
+	// caller is the plane as its callers have it; without one requests are written directly.
+	caller *remote.Plane
+	prefix string
 }
+
+// name is the name of one of the control plane's parts.
+func (w *world) name(part string) string { return w.prefix + "-" + part }
+
+// policy lets every caller do everything, and one inbox deploy.
+const policy = `{"version":1,"rules":[
+	{"principals":["*"],"stacks":["*"],"commands":["deploy","destroy","rollback","plan","cancel"],"options":["*"]},
+	{"inboxes":["web"],"stacks":["*"],"commands":["deploy"]}]}`
 
 // deployed is the control plane of this process.
 var deployed struct {
@@ -91,7 +107,16 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{T: t, cfg: cfg, descriptor: d, plane: controlplane.New(cfg, env, nil), machines: sfn.NewFromConfig(cfg)}
+	w := &world{
+		T: t, cfg: cfg, descriptor: d, plane: controlplane.New(cfg, env, nil), machines: sfn.NewFromConfig(cfg),
+		caller: remote.Connect(cfg, d, "AIDACKCEVSQ6C2EXAMPLE"),
+		prefix: strings.TrimSuffix(d.StateMachine[strings.LastIndexByte(d.StateMachine, ':')+1:], "-run"),
+	}
+	_, err = w.plane.Engine.Objects.Put(t.Context(), admission.PolicyKey, []byte(policy), objectstore.Condition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // bootstrap deploys the control plane's own assembly with the engine in this process, over a state bucket that it makes.
@@ -186,11 +211,22 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// submit stores a request and starts its execution, as a caller of the plane does.
+// submit uploads what is to be done and starts its execution, as a caller of the plane does, and returns its run.
 func (w *world) submit(asm *assembly.Assembly, sub run.Submission) runlog.Header {
 	w.Helper()
 	ctx := w.Context()
 	sub.Caller = "me@host"
+	if w.caller != nil {
+		id, err := w.caller.Submit(ctx, asm, asm.Stacks, sub)
+		if err != nil {
+			w.Fatal(err)
+		}
+		h, err := w.plane.Engine.Log.Header(ctx, id)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return h
+	}
 	desk := submit.Desk{Engine: w.plane.Engine, Account: w.descriptor.Account, Region: region}
 	req, err := desk.Prepare(ctx, asm, asm.Stacks, sub)
 	if err != nil {
