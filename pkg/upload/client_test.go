@@ -223,6 +223,32 @@ func (c *cut) GetObject(ctx context.Context, in *sdk.GetObjectInput, o ...func(*
 	return out, err
 }
 
+// whole leaves ranges out of account.
+type whole struct{ *uploadtest.Bucket }
+
+func (w whole) GetObject(ctx context.Context, in *sdk.GetObjectInput, o ...func(*sdk.Options)) (*sdk.GetObjectOutput, error) {
+	in.Range = nil
+	out, err := w.Bucket.GetObject(ctx, in, o...)
+	if err == nil {
+		out.ContentRange = nil
+	}
+	return out, err
+}
+
+func TestObjectReadsFromWhoeverAnswersWithAllOfIt(t *testing.T) {
+	b := whole{&uploadtest.Bucket{Owner: owner}}
+	body := bytes.Repeat([]byte("0123456789"), blockSize/5)
+	b.Store("k", body)
+	o, err := OpenObject(context.Background(), b, "uploads", owner, Ref{Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 100)
+	if _, err := o.ReadAt(got, blockSize+33); err != nil || !bytes.Equal(got, body[blockSize+33:blockSize+133]) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestObjectAsksAgainForABodyThatBreaksOff(t *testing.T) {
 	for times, ok := range map[int]bool{3: true, 4: false} {
 		b := &cut{Bucket: &uploadtest.Bucket{Owner: owner}, times: times}

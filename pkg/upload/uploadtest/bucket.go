@@ -162,7 +162,11 @@ func (b *Bucket) GetObject(_ context.Context, in *sdk.GetObjectInput, _ ...func(
 		}
 		body = body[first:min(last+1, len(body))]
 	}
-	return &sdk.GetObjectOutput{Body: io.NopCloser(bytes.NewReader(body)), ETag: &v.etag, VersionId: &v.id, ContentLength: aws.Int64(int64(len(body)))}, nil
+	out := &sdk.GetObjectOutput{Body: io.NopCloser(bytes.NewReader(body)), ETag: &v.etag, VersionId: &v.id, ContentLength: aws.Int64(int64(len(body)))}
+	if in.Range != nil {
+		out.ContentRange = aws.String(fmt.Sprintf("%s/%d", strings.Replace(*in.Range, "=", " ", 1), len(v.body)))
+	}
+	return out, nil
 }
 
 // PutObject implements upload.PutAPI.
