@@ -152,7 +152,7 @@ func (a *admitting) read(ctx context.Context) (Submission, error) {
 		return s, err
 	}
 	if err := strictly(body, &s); err != nil {
-		return s, refusal("the submission can't be read", err.Error(), "Use a release of Slipway that the control plane knows: `slipway version` tells both.")
+		return s, refusal("the submission can't be read", err.Error(), "Use the release of Slipway that the control plane was made with.")
 	}
 	switch {
 	case s.Version != submissionVersion:
