@@ -35,22 +35,24 @@ func NewHTTPClient() *http.Client {
 	}}
 }
 
-// Create starts to make a resource of a type that Cloud Control can't provision. clientToken may be empty.
-func (c *Client) Create(ctx context.Context, typeName string, properties map[string]any, clientToken string) (ProgressEvent, error) {
+// Create starts to make a resource. label is what the caller would call it, for ids that are the caller's choice; it and
+// clientToken may be empty.
+func (c *Client) Create(ctx context.Context, typeName, label string, properties map[string]any, clientToken string) (ProgressEvent, error) {
 	var e ProgressEvent
-	return e, c.call(ctx, "Create", directInput{Type: typeName, Properties: properties, ClientToken: clientToken}, &e)
+	return e, c.call(ctx, "Create", directInput{Type: typeName, Label: label, Properties: properties, ClientToken: clientToken}, &e)
 }
 
-// Update starts to change a resource; properties are all desired properties.
-func (c *Client) Update(ctx context.Context, typeName, identifier string, properties map[string]any, clientToken string) (ProgressEvent, error) {
+// Update starts to change a resource; properties are all desired properties, known those that the caller knows the resource
+// by: some services call resources of different owners the same.
+func (c *Client) Update(ctx context.Context, typeName, identifier string, known, properties map[string]any, clientToken string) (ProgressEvent, error) {
 	var e ProgressEvent
-	return e, c.call(ctx, "Update", directInput{Type: typeName, Identifier: identifier, Properties: properties, ClientToken: clientToken}, &e)
+	return e, c.call(ctx, "Update", directInput{Type: typeName, Identifier: identifier, Known: known, Properties: properties, ClientToken: clientToken}, &e)
 }
 
-// Delete starts to delete a resource.
-func (c *Client) Delete(ctx context.Context, typeName, identifier, clientToken string) (ProgressEvent, error) {
+// Delete starts to delete a resource; known is that of Update.
+func (c *Client) Delete(ctx context.Context, typeName, identifier string, known map[string]any, clientToken string) (ProgressEvent, error) {
 	var e ProgressEvent
-	return e, c.call(ctx, "Delete", directInput{Type: typeName, Identifier: identifier, ClientToken: clientToken}, &e)
+	return e, c.call(ctx, "Delete", directInput{Type: typeName, Identifier: identifier, Known: known, ClientToken: clientToken}, &e)
 }
 
 // Snapshot takes a final snapshot of a resource of any type, under a name; the same again changes nothing. The
@@ -65,10 +67,10 @@ func (c *Client) Status(ctx context.Context, requestToken string) (ProgressEvent
 	return e, c.call(ctx, "Status", directInput{RequestToken: requestToken}, &e)
 }
 
-// Get reads a resource. The refusal's code is ResourceNotFoundException when there is none.
-func (c *Client) Get(ctx context.Context, typeName, identifier string) (Resource, error) {
-	var r Resource
-	return r, c.call(ctx, "Get", directInput{Type: typeName, Identifier: identifier}, &r)
+// Get reads a resource; known is that of Update. The refusal's code is ResourceNotFoundException when there is none.
+func (c *Client) Get(ctx context.Context, typeName, identifier string, known map[string]any) (DirectResource, error) {
+	var r DirectResource
+	return r, c.call(ctx, "Get", directInput{Type: typeName, Identifier: identifier, Known: known}, &r)
 }
 
 // InvokeCustomResource invokes the simulated handler of a custom resource.

@@ -49,14 +49,15 @@ func (s *Sandbox) cloudControl(ctx context.Context, caller Caller, operation str
 		m.op = opDelete
 		return s.progress(ctx, m)
 	case "GetResource":
-		if _, err := s.lookup(routeCloudControl, in.TypeName); err != nil {
-			return nil, err
-		}
-		r, err := s.Show(ctx, caller, in.TypeName, in.Identifier)
+		t, err := s.lookup(routeCloudControl, in.TypeName)
 		if err != nil {
 			return nil, err
 		}
-		return map[string]any{"TypeName": in.TypeName, "ResourceDescription": description(r)}, nil
+		r, model, err := s.read(ctx, routeCloudControl, caller, in.TypeName, in.Identifier, nil)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{"TypeName": in.TypeName, "ResourceDescription": description(r.identifier, public(t, model))}, nil
 	case "ListResources":
 		return s.listResources(ctx, caller, in)
 	case "GetResourceRequestStatus":
@@ -90,8 +91,8 @@ func parseModel(what, text string) (map[string]any, error) {
 	return m, nil
 }
 
-func description(r Resource) map[string]any {
-	return map[string]any{"Identifier": r.Identifier, "Properties": encode(r.Properties)}
+func description(identifier string, properties map[string]any) map[string]any {
+	return map[string]any{"Identifier": identifier, "Properties": encode(properties)}
 }
 
 // listResources pages through a type's resources. A resource model narrows the list to resources that have its
@@ -129,7 +130,7 @@ func (s *Sandbox) listResources(ctx context.Context, caller Caller, in cloudCont
 		switch {
 		case matched <= offset:
 		case len(descriptions) < limit:
-			descriptions = append(descriptions, description(r))
+			descriptions = append(descriptions, description(r.primary, r.Properties))
 		default:
 			out["NextToken"] = pageToken(offset + limit)
 		}

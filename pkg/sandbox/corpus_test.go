@@ -167,7 +167,7 @@ func (s *stack) create(id string) string {
 			return err.Error()
 		}
 	} else {
-		first, err := c.Create(bg, typeName, properties, "")
+		first, err := c.Create(bg, typeName, "", properties, "")
 		if err != nil {
 			return err.Error()
 		}
@@ -240,7 +240,7 @@ func (s *stack) destroy() []string {
 				e.StatusMessage = *d.StatusMessage
 			}
 		default:
-			if e, err = c.Delete(bg, typeName, s.ids[id], ""); err == nil {
+			if e, err = c.Delete(bg, typeName, s.ids[id], nil, ""); err == nil {
 				e, err = c.Status(bg, e.RequestToken)
 			}
 		}

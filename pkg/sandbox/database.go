@@ -21,8 +21,9 @@ const DatabaseName = "sandbox.db"
 const tables = `
 CREATE TABLE IF NOT EXISTS resources (
 	id INTEGER PRIMARY KEY, account TEXT NOT NULL, region TEXT NOT NULL, type TEXT NOT NULL, identifier TEXT NOT NULL,
-	route TEXT NOT NULL, model TEXT NOT NULL, prior TEXT NOT NULL DEFAULT '', filled TEXT NOT NULL DEFAULT '',
+	route TEXT NOT NULL, direct TEXT NOT NULL DEFAULT '', answers TEXT NOT NULL DEFAULT '', model TEXT NOT NULL, prior TEXT NOT NULL DEFAULT '', filled TEXT NOT NULL DEFAULT '',
 	born INTEGER NOT NULL, changed INTEGER NOT NULL DEFAULT 0, gone INTEGER, UNIQUE (type, account, region, identifier));
+CREATE INDEX IF NOT EXISTS resources_direct ON resources (type, account, region, direct);
 CREATE INDEX IF NOT EXISTS resources_gone ON resources (gone) WHERE gone IS NOT NULL;
 CREATE TABLE IF NOT EXISTS claims (space TEXT NOT NULL, name TEXT NOT NULL, resource INTEGER NOT NULL, PRIMARY KEY (space, name)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS claims_resource ON claims (resource);
@@ -82,10 +83,11 @@ func openDatabase(ctx context.Context, dir string) (*database, error) {
 	conn, err := write.Conn(ctx)
 	if err == nil {
 		// Taking the write lock first keeps two processes that start at once from meeting half way.
-		for _, s := range []string{"BEGIN IMMEDIATE", tables, "COMMIT"} {
-			if _, err = conn.ExecContext(ctx, s); err != nil {
-				break
-			}
+		if _, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err == nil {
+			err = prepareTables(ctx, conn)
+		}
+		if err == nil {
+			_, err = conn.ExecContext(ctx, "COMMIT")
 		}
 	}
 	if err != nil {
@@ -103,6 +105,30 @@ func openDatabase(ctx context.Context, dir string) (*database, error) {
 		queue: make(chan *unit, 256), closed: make(chan struct{}), done: make(chan struct{})}
 	go d.loop()
 	return d, nil
+}
+
+// prepareTables makes what is not there. Resources of a file that was made before the ids of the services' own APIs were kept are
+// called what they were recorded as: their identifiers.
+func prepareTables(ctx context.Context, conn *sql.Conn) error {
+	var has, kept int
+	const count = `SELECT count(*), count(*) FILTER (WHERE name = 'direct') FROM pragma_table_info('resources')`
+	if err := conn.QueryRowContext(ctx, count).Scan(&has, &kept); err != nil {
+		return err
+	}
+	statements := []string{tables}
+	if has > 0 && kept == 0 {
+		statements = []string{
+			`ALTER TABLE resources ADD COLUMN direct TEXT NOT NULL DEFAULT ''`,
+			`ALTER TABLE resources ADD COLUMN answers TEXT NOT NULL DEFAULT ''`,
+			`UPDATE resources SET direct = identifier`, tables,
+		}
+	}
+	for _, s := range statements {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close waits for the transaction in hand and closes the file.

@@ -15,18 +15,18 @@ func (o *operation) delete() error {
 		return o.recordFailure(o.identifier, fail(failureNotFound, "Resource of type '%s' with identifier '%s' was not found.", o.typeName, o.identifier))
 	}
 	if by := protectedBy(row.model); by != "" {
-		return o.recordFailure(row.identifier, fail(failureInvalidRequest, "the %s is currently protected against deletion by its %s", o.typeName, by))
+		return o.recordFailure(o.identifier, fail(failureInvalidRequest, "the %s is currently protected against deletion by its %s", o.typeName, by))
 	}
 	d := &deletion{o: o, going: map[int64]resourceRow{row.id: row}, order: []int64{row.id}}
 	if err := d.spread(); err != nil {
 		return err
 	}
 	if h, held := d.holder(); held {
-		return o.recordFailure(row.identifier, fail(failureConflict, "%s is in use: %s of a %s refers to it", o.typeName, h.path, h.typeName))
+		return o.recordFailure(o.identifier, fail(failureConflict, "%s is in use: %s of a %s refers to it", o.typeName, h.path, h.typeName))
 	}
 	for _, id := range d.order[1:] {
 		if child := d.going[id]; child.busy(o.now) {
-			return o.recordFailure(row.identifier, fail(failureConflict, "%s is in use: another operation is in progress on its %s", o.typeName, child.typeName))
+			return o.recordFailure(o.identifier, fail(failureConflict, "%s is in use: another operation is in progress on its %s", o.typeName, child.typeName))
 		}
 	}
 	due := o.due(opDelete, 1)
@@ -35,7 +35,7 @@ func (o *operation) delete() error {
 			return err
 		}
 	}
-	return o.record(row.identifier, statusSuccess, failure{}, nil, row.id, due)
+	return o.record(o.identifier, statusSuccess, failure{}, nil, row.id, due)
 }
 
 // protections are the properties by which services keep a resource from being deleted, for example

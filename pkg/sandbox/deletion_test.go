@@ -22,7 +22,7 @@ func (b *bench) make(typeName, model string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	e, err := b.direct().Create(bg, typeName, props, "")
+	e, err := b.direct().Create(bg, typeName, "", props, "")
 	if err != nil {
 		b.t.Fatalf("creating %s: %v", typeName, err)
 	}
@@ -61,7 +61,7 @@ func (b *bench) unmake(typeName, id string) string {
 	if t, _ := schema.Lookup(typeName); t.Provisionable {
 		return string(b.delete(typeName, id).ErrorCode)
 	}
-	e, err := b.direct().Delete(bg, typeName, id, "")
+	e, err := b.direct().Delete(bg, typeName, id, nil, "")
 	if err != nil {
 		b.t.Fatalf("deleting %s: %v", typeName, err)
 	}

@@ -98,6 +98,10 @@ type mutation struct {
 	desired     map[string]any // create; update through the direct API: all properties
 	patch       string         // update through Cloud Control
 	clientToken string
+	// known are properties that the caller knows the resource by, label what it calls it. They are no part of what is asked
+	// for.
+	known map[string]any
+	label string
 }
 
 // digest tells whether two mutations ask for the same.
@@ -132,9 +136,6 @@ func (s *Sandbox) lookup(r route, typeName string) (*schema.Type, error) {
 	}
 	if r == routeCloudControl && !t.Provisionable {
 		return nil, refuse(codeUnsupported, "Resource type %s does not support CREATE, READ, UPDATE or DELETE action", typeName)
-	}
-	if r == routeDirect && t.Provisionable {
-		return nil, refuse(codeUnsupported, "%s is provisioned through Cloud Control; the direct API serves only the other types", typeName)
 	}
 	return t, nil
 }

@@ -202,7 +202,7 @@ func TestEveryOtherTypeLivesThroughTheDirectAPI(t *testing.T) {
 		}
 		total++
 		model := minimal{typ, rand.New(rand.NewPCG(2, uint64(total)))}.model()
-		e, err := c.Create(bg, name, model, "")
+		e, err := c.Create(bg, name, "", model, "")
 		if err == nil {
 			e, err = c.Status(bg, e.RequestToken)
 		}
@@ -211,10 +211,10 @@ func TestEveryOtherTypeLivesThroughTheDirectAPI(t *testing.T) {
 			continue
 		}
 		id := e.Identifier
-		if e, err = c.Update(bg, name, id, model, ""); err != nil {
+		if e, err = c.Update(bg, name, id, nil, model, ""); err != nil {
 			t.Errorf("updating %s with what it has: %v", name, err)
 		}
-		r, err := c.Get(bg, name, id)
+		r, err := c.Get(bg, name, id, nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -223,7 +223,7 @@ func TestEveryOtherTypeLivesThroughTheDirectAPI(t *testing.T) {
 				t.Errorf("%s has no %s", name, attribute)
 			}
 		}
-		if e, err = c.Delete(bg, name, id, ""); err == nil {
+		if e, err = c.Delete(bg, name, id, nil, ""); err == nil {
 			e, err = c.Status(bg, e.RequestToken)
 		}
 		if err != nil || e.OperationStatus != statusSuccess {

@@ -8,13 +8,15 @@ import (
 )
 
 // Resource is one live resource. Properties are what a read handler returns: without write-only properties.
-// Region is GlobalRegion for global services.
+// Region is GlobalRegion for global services. Identifier is what the API calls it through which it was made.
 type Resource struct {
 	Account    string         `json:"account"`
 	Region     string         `json:"region"`
 	Type       string         `json:"type"`
 	Identifier string         `json:"identifier"`
 	Properties map[string]any `json:"properties"`
+
+	primary string // its identifier in Cloud Control
 }
 
 // Filter selects resources; empty members select all.
@@ -28,9 +30,12 @@ type Filter struct {
 // List returns the live resources that match, by account, region, type and identifier.
 func (s *Sandbox) List(ctx context.Context, f Filter) ([]Resource, error) {
 	where, args := []string{"1"}, []any{}
-	for _, c := range []struct{ column, value string }{{"account", f.Account}, {"region", f.Region}, {"type", f.Type}, {"identifier", f.Identifier}} {
+	for _, c := range []struct{ condition, value string }{
+		{"account = ?", f.Account}, {"region = ?", f.Region}, {"type = ?", f.Type},
+		{"CASE route WHEN 'sdk' THEN direct ELSE identifier END = ?", f.Identifier},
+	} {
 		if c.value != "" {
-			where = append(where, c.column+" = ?")
+			where = append(where, c.condition)
 			args = append(args, c.value)
 		}
 	}
@@ -49,7 +54,7 @@ func (s *Sandbox) List(ctx context.Context, f Filter) ([]Resource, error) {
 			if t, ok := s.types(r.typeName); ok {
 				model = public(t, model)
 			}
-			out = append(out, Resource{r.account, r.region, r.typeName, r.identifier, model})
+			out = append(out, Resource{r.account, r.region, r.typeName, r.calledBy(r.route), model, r.identifier})
 		}
 		return nil
 	})

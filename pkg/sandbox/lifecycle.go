@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,10 @@ func (o *operation) create() error {
 			return err
 		}
 		other, occupied, err := find(o.tx, o.caller, o.typeName, row.identifier)
+		if s := o.s.shapes[o.typeName]; err == nil && !occupied && s != nil && s.own != nil && s.own.id != "" {
+			// Nor may its service call another one the same.
+			other, occupied, err = findVia(o.tx, routeDirect, s, o.caller, o.typeName, row.direct, []map[string]any{row.model})
+		}
 		if err != nil {
 			return err
 		}
@@ -27,7 +32,7 @@ func (o *operation) create() error {
 			return refuse(codeConcurrent, "Another operation is in progress on the %s", o.typeName)
 		}
 		if occupied {
-			return o.recordFailure("", fail(failureAlreadyExists, "Resource of type '%s' with identifier '%s' already exists.", o.typeName, row.identifier))
+			return o.recordFailure("", fail(failureAlreadyExists, "Resource of type '%s' with identifier '%s' already exists.", o.typeName, row.calledBy(o.route)))
 		}
 		if row.identifier == "" || strings.Trim(row.identifier, "|") == "" {
 			return o.recordFailure("", fail(failureInvalidRequest, "%s can't be identified by its properties", o.typeName))
@@ -49,7 +54,7 @@ func (o *operation) create() error {
 			}
 			return o.recordFailure("", fail(failureAlreadyExists, "%s: another resource has this %s", o.typeName, taken))
 		}
-		return o.record(row.identifier, statusSuccess, failure{}, row.model, row.id, due)
+		return o.record(row.calledBy(o.route), statusSuccess, failure{}, row.model, row.id, due)
 	}
 }
 
@@ -94,20 +99,21 @@ func (o *operation) make(desired, previous map[string]any, filled []string) (*re
 	var err error
 	o.s.draw(func(m *maker) {
 		m.caller, m.t, m.shape, m.model = o.caller, o.t, shape, model
-		m.now = o.now
+		m.now, m.label = o.now, o.label
 		m.sequence = o.sequence
 		row.filled, err = m.fill()
 		if len(o.t.PrimaryIdentifier) == 0 && getString(model, o.t.RefProperty) == "" {
 			row.identifier = strings.ToLower(word(o.typeName)) + "-" + m.random(lowerDigits, 12)
+		} else {
+			row.identifier = identifierOf(o.t, model)
 		}
+		m.call(row)
+		err = errors.Join(err, m.err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making up a %s: %w", o.typeName, err)
 	}
 	row.filled = append(kept, row.filled...)
-	if row.identifier == "" {
-		row.identifier = identifierOf(o.t, model)
-	}
 	return row, nil
 }
 
@@ -123,7 +129,7 @@ func (o *operation) sequence(key string) (int, error) {
 
 // target finds what an update or delete is about. Cloud Control locks a resource while it works on it.
 func (o *operation) target() (resourceRow, bool, error) {
-	row, found, err := find(o.tx, o.caller, o.typeName, o.identifier)
+	row, found, err := findVia(o.tx, o.route, o.s.shapes[o.typeName], o.caller, o.typeName, o.identifier, []map[string]any{o.known, o.desired})
 	if err == nil && found && row.busy(o.now) {
 		err = refuse(codeConcurrent, "Another operation is in progress on the %s", o.typeName)
 	}
@@ -175,12 +181,12 @@ func (o *operation) update() error {
 		return err
 	}
 	if len(o.t.PrimaryIdentifier) > 0 && next.identifier != row.identifier {
-		return o.recordFailure(row.identifier, fail(failureNotUpdatable, "the identifier of a %s can't be changed", o.typeName))
+		return o.recordFailure(o.identifier, fail(failureNotUpdatable, "the identifier of a %s can't be changed", o.typeName))
 	}
 	if ref, missing, err := o.dangling(next.model, row.model); err != nil {
 		return err
 	} else if missing {
-		return o.recordFailure(row.identifier, notFound(o.t, ref))
+		return o.recordFailure(o.identifier, notFound(o.t, ref))
 	}
 	due := o.due(opUpdate, 1)
 	if err := o.tx.exec(`UPDATE resources SET model = ?, prior = ?, filled = ?, changed = ? WHERE id = ?`,
@@ -191,7 +197,7 @@ func (o *operation) update() error {
 	if err := next.reindex(o.tx, o.t, o.s.relations); err != nil {
 		return err
 	}
-	return o.record(row.identifier, statusSuccess, failure{}, next.model, row.id, due)
+	return o.record(o.identifier, statusSuccess, failure{}, next.model, row.id, due)
 }
 
 // reindex replaces the resource's references and adds identities.

@@ -260,7 +260,7 @@ func TestSTSAnswersWithTheAccountOfTheCredentials(t *testing.T) {
 func TestTheDirectAPIServesWhatCloudControlDoesNot(t *testing.T) {
 	b := newBench(t, Options{})
 	c := b.direct()
-	e, err := c.Create(bg, "AWS::IAM::Policy", map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{"Version": "2012-10-17"}, "Roles": []any{"r"}}, "tok")
+	e, err := c.Create(bg, "AWS::IAM::Policy", "", map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{"Version": "2012-10-17"}, "Roles": []any{"r"}}, "tok")
 	if err != nil || e.OperationStatus != statusInProgress {
 		t.Fatalf("%+v, %v", e, err)
 	}
@@ -268,24 +268,24 @@ func TestTheDirectAPIServesWhatCloudControlDoesNot(t *testing.T) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	id := e.Identifier
-	if again, err := c.Create(bg, "AWS::IAM::Policy", map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{"Version": "2012-10-17"}, "Roles": []any{"r"}}, "tok"); err != nil || again.RequestToken != e.RequestToken {
+	if again, err := c.Create(bg, "AWS::IAM::Policy", "", map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{"Version": "2012-10-17"}, "Roles": []any{"r"}}, "tok"); err != nil || again.RequestToken != e.RequestToken {
 		t.Errorf("the replay: %+v, %v", again, err)
 	}
-	if e, err = c.Update(bg, "AWS::IAM::Policy", id, map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{}}, ""); err != nil {
+	if e, err = c.Update(bg, "AWS::IAM::Policy", id, nil, map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{}}, ""); err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.Get(bg, "AWS::IAM::Policy", id)
-	if err != nil || r.Properties["Roles"] != nil || r.Properties["Id"] != id || r.Region != GlobalRegion {
+	r, err := c.Get(bg, "AWS::IAM::Policy", id, nil)
+	if err != nil || r.Properties["Roles"] != nil || id != "p" || r.Attributes["Id"] != id {
 		t.Errorf("after the update: %+v, %v", r, err)
 	}
-	if e, err = c.Delete(bg, "AWS::IAM::Policy", id, ""); err != nil {
+	if e, err = c.Delete(bg, "AWS::IAM::Policy", id, nil, ""); err != nil {
 		t.Fatal(err)
 	}
 	if e, err = c.Status(bg, e.RequestToken); err != nil || e.OperationStatus != statusSuccess {
 		t.Errorf("%+v, %v", e, err)
 	}
 	for _, typeName := range []string{"AWS::CloudFormation::WaitConditionHandle", "AWS::CDK::Metadata"} {
-		if e, err = c.Create(bg, typeName, map[string]any{}, ""); err != nil {
+		if e, err = c.Create(bg, typeName, "", map[string]any{}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if e, err = c.Status(bg, e.RequestToken); err != nil || e.Identifier == "" {

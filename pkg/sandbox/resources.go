@@ -19,7 +19,10 @@ type resourceRow struct {
 	typeName   string
 	identifier string
 	route      route
-	model      map[string]any
+	// direct is the id in the service's own API; answers are the attributes that only that API gives.
+	direct  string
+	answers map[string]any
+	model   map[string]any
 	// prior is what readers see until changed: the model before the update in flight.
 	prior   map[string]any
 	filled  []string // paths that the sandbox wrote
@@ -28,18 +31,23 @@ type resourceRow struct {
 	gone    sql.NullInt64
 }
 
-const resourceColumns = `id, account, region, type, identifier, route, model, prior, filled, born, changed, gone`
+const resourceColumns = `id, account, region, type, identifier, route, direct, answers, model, prior, filled, born, changed, gone`
 
 // scanResource reads a row of resourceColumns.
 func scanResource(scan func(...any) error) (resourceRow, error) {
 	var r resourceRow
-	var model, prior, filled string
-	if err := scan(&r.id, &r.account, &r.region, &r.typeName, &r.identifier, &r.route, &model, &prior, &filled, &r.born, &r.changed, &r.gone); err != nil {
+	var answers, model, prior, filled string
+	if err := scan(&r.id, &r.account, &r.region, &r.typeName, &r.identifier, &r.route, &r.direct, &answers, &model, &prior, &filled, &r.born, &r.changed, &r.gone); err != nil {
 		return r, err
 	}
 	var err error
 	if r.model, err = decodeObject(model); err != nil {
 		return r, fmt.Errorf("reading the model of %s in the sandbox: %w", r.typeName, err)
+	}
+	if answers != "" {
+		if r.answers, err = decodeObject(answers); err != nil {
+			return r, fmt.Errorf("reading the attributes of %s in the sandbox: %w", r.typeName, err)
+		}
 	}
 	if prior != "" {
 		if r.prior, err = decodeObject(prior); err != nil {
@@ -82,17 +90,20 @@ func byID(tx *tx, id int64) (resourceRow, error) {
 	return r, err
 }
 
-// find reads a resource by its identifier.
+// find reads a resource by its identifier in Cloud Control.
 func find(tx *tx, caller Caller, typeName, identifier string) (resourceRow, bool, error) {
-	var r resourceRow
-	found := false
-	err := tx.rows(`SELECT `+resourceColumns+` FROM resources WHERE type = ? AND account = ? AND region = ? AND identifier = ?`,
-		[]any{typeName, caller.Account, caller.scopeOf(typeName), identifier}, func(rows *sql.Rows) (err error) {
-			found = true
-			r, err = scanResource(rows.Scan)
-			return err
-		})
-	return r, found, err
+	return findVia(tx, routeCloudControl, nil, caller, typeName, identifier, nil)
+}
+
+// findVia reads a resource by its identifier in the API of a route; known are properties that the caller knows it by.
+func findVia(tx *tx, via route, s *shape, caller Caller, typeName, identifier string, known []map[string]any) (resourceRow, bool, error) {
+	statement, args := query(via, caller, typeName, identifier)
+	var all []resourceRow
+	if err := tx.rows(statement, args, scanAll(&all)); err != nil {
+		return resourceRow{}, false, err
+	}
+	r, found := meant(s, all, known)
+	return r, found, nil
 }
 
 // insert stores a new resource with its claims, identities and references. claimed names the property whose name
@@ -108,8 +119,12 @@ func (r *resourceRow) insert(tx *tx, t *schema.Type, s *shape, rel relations) (c
 			return c.path, nil
 		}
 	}
-	r.id, err = tx.insert(`INSERT INTO resources (account, region, type, identifier, route, model, filled, born) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.account, r.region, r.typeName, r.identifier, r.route, encode(r.model), encode(r.filled), r.born)
+	answers := ""
+	if r.answers != nil {
+		answers = encode(r.answers)
+	}
+	r.id, err = tx.insert(`INSERT INTO resources (account, region, type, identifier, route, direct, answers, model, filled, born) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.account, r.region, r.typeName, r.identifier, r.route, r.direct, answers, encode(r.model), encode(r.filled), r.born)
 	if err != nil {
 		return "", err
 	}

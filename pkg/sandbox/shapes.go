@@ -34,6 +34,7 @@ type claim struct {
 type shape struct {
 	rules  []rule
 	claims []claim
+	own    *own // nil where the service's own API calls its resources what Cloud Control does
 }
 
 // find returns the rule of a path.
@@ -72,6 +73,12 @@ func parseShapes(table string) (map[string]*shape, error) {
 			}
 			if rest, ok := strings.CutPrefix(line, "name "); ok {
 				current.claims = append(current.claims, claim{rest, false})
+				continue
+			}
+			if rest, ok := strings.CutPrefix(line, "direct "); ok {
+				if err := current.parseOwn(rest); err != nil {
+					return nil, fmt.Errorf("shape table, line %d: %w", n+1, err)
+				}
 				continue
 			}
 			path, rest, ok := strings.Cut(line, " = ")
@@ -117,8 +124,13 @@ type maker struct {
 	model  map[string]any
 	now    time.Time
 	rng    *rand.Rand
+	// label is what the caller would call the resource, "" for one that does not say.
+	label string
 	// sequence counts from 1 for each key: revisions, versions.
 	sequence func(key string) (int, error)
+	// settled: the model is complete, nothing is made up in it any more. physical is then the id of the resource.
+	settled  bool
+	physical string
 
 	filled []string // paths written by the maker
 	busy   map[string]bool
@@ -144,15 +156,26 @@ func (m *maker) fill() ([]string, error) {
 		if _, ok := get(m.model, path); ok || strings.Contains(path, "*") {
 			continue
 		}
-		if r, ok := m.shape.find(path); ok && !r.applies(m.model) {
-			continue
-		}
-		if m.hasConditionalParts(path) {
+		if m.withheld(path) || m.hasConditionalParts(path) {
 			continue
 		}
 		m.write(path, m.fallback(path))
 	}
 	return m.filled, m.err
+}
+
+// withheld reports whether the table says that an attribute, or an object that it is in, does not exist now.
+func (m *maker) withheld(path string) bool {
+	for {
+		if r, ok := m.shape.find(path); ok && !r.applies(m.model) {
+			return true
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return false
+		}
+		path = path[:i]
+	}
 }
 
 // hasConditionalParts reports whether the table describes members of an object attribute: it then decides.
@@ -259,11 +282,13 @@ func (m *maker) placeholder(name string) string {
 
 // value is the value at a path, made first where it must be. must: a name is invented when nothing gives one.
 func (m *maker) value(path string, must bool) string {
-	m.resolve(path)
+	if !m.settled {
+		m.resolve(path)
+	}
 	if v := getString(m.model, path); v != "" {
 		return v
 	}
-	if _, given := get(m.model, path); given || !must {
+	if _, given := get(m.model, path); given || !must || m.settled {
 		return ""
 	}
 	m.write(path, m.fallback(path))
@@ -331,6 +356,16 @@ func (m *maker) function(fn, argument string) string {
 			return arn[:i]
 		}
 		return m.expand("arn:{partition}:states:{region}:{account}:stateMachine:{mixed12}")
+	case "first":
+		first, _, _ := strings.Cut(m.joined(argument, "\n"), "\n")
+		return first
+	case "joined":
+		return m.joined(argument, ",")
+	case "port": // -1 stands for all
+		if v := m.value(argument, false); v != "" {
+			return v
+		}
+		return "-1"
 	case "sequence":
 		n, err := m.sequence(m.caller.Account + " " + m.caller.Region + " " + m.t.Name + " " + m.value(argument, true))
 		if err != nil {
@@ -354,6 +389,15 @@ func (m *maker) builtin(name string) (string, bool) {
 		return m.caller.Region, true
 	case "account":
 		return m.caller.Account, true
+	case "label":
+		if m.label == "" {
+			return strings.ToLower(word(m.t.Name)), true
+		}
+		return m.label, true
+	case "nothing":
+		return "", true
+	case "id":
+		return m.physical, m.settled
 	case "uuid":
 		return fmt.Sprintf("%s-%s-4%s-%s%s-%s", m.random(hexDigits, 8), m.random(hexDigits, 4), m.random(hexDigits, 3),
 			m.random("89ab", 1), m.random(hexDigits, 3), m.random(hexDigits, 12)), true

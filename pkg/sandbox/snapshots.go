@@ -64,6 +64,9 @@ func (s *Sandbox) snapshot(ctx context.Context, caller Caller, in directInput) e
 			return refuse(codeValidation, "there is another snapshot of the name %s", in.Name)
 		}
 		row, found, err := find(tx, caller, in.Type, in.Identifier)
+		if err == nil && !found {
+			row, found, err = findVia(tx, routeDirect, s.shapes[in.Type], caller, in.Type, in.Identifier, []map[string]any{in.Known})
+		}
 		if err != nil {
 			return err
 		}

@@ -209,15 +209,15 @@ func TestRefusals(t *testing.T) {
 			return codeOf(err)
 		}, codeInvalidRequest},
 		{"an identifier for which there is no resource in the direct API", func(w *world) string {
-			_, err := w.direct().Get(context.Background(), "AWS::IAM::Policy", "none")
+			_, err := w.direct().Get(context.Background(), "AWS::IAM::Policy", "none", nil)
 			return codeOf(err)
 		}, codeNotFound},
-		{"a provisionable type through the direct API", func(w *world) string {
-			_, err := w.direct().Create(context.Background(), "AWS::SQS::Queue", map[string]any{}, "")
+		{"a nested stack through the direct API", func(w *world) string {
+			_, err := w.direct().Create(context.Background(), nestedStackType, "", map[string]any{"TemplateURL": "https://example.com"}, "")
 			return codeOf(err)
 		}, codeUnsupported},
 		{"an unknown property through the direct API", func(w *world) string {
-			_, err := w.direct().Create(context.Background(), "AWS::IAM::Policy", map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{}, "Nope": "x"}, "")
+			_, err := w.direct().Create(context.Background(), "AWS::IAM::Policy", "", map[string]any{"PolicyName": "p", "PolicyDocument": map[string]any{}, "Nope": "x"}, "")
 			return codeOf(err)
 		}, codeValidation},
 	}

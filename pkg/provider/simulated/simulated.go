@@ -1,6 +1,6 @@
-// Package simulated provides what the sandbox serves beside Cloud Control: the types that Cloud Control
-// cannot provision, through the sandbox's direct API, and custom resources, through its simulated handler.
-// Both are recorded as "sdk", as the services' own providers are.
+// Package simulated provides what the sandbox serves beside Cloud Control: types through its direct API, which stands for
+// the services' own, and custom resources, through its simulated handler. Both are recorded as "sdk", as the services'
+// own providers are, and have the physical ids and attributes that those give them.
 package simulated
 
 import (
@@ -19,7 +19,8 @@ import (
 // Client returns the sandbox's client for one account and region.
 type Client func(account, region string) *sandbox.Client
 
-// Direct provisions types that Cloud Control cannot.
+// Direct provisions types through the direct API: those that have a direct provider, and those that Cloud Control cannot
+// provision.
 type Direct struct {
 	Client Client
 	Clock  clock.Clock
@@ -38,13 +39,13 @@ type handle struct {
 
 // Create implements provider.Provider.
 func (d *Direct) Create(ctx context.Context, req provider.Request) (provider.Progress, error) {
-	ev, err := d.Client(req.Account, req.Region).Create(ctx, req.Type, cloudcontrol.Coerce(req.Type, req.Properties), req.Token)
+	ev, err := d.Client(req.Account, req.Region).Create(ctx, req.Type, req.Stack+"-"+req.LogicalID, cloudcontrol.Coerce(req.Type, req.Properties), req.Token)
 	return d.progress(ctx, req, ev, err)
 }
 
 // Update implements provider.Provider.
 func (d *Direct) Update(ctx context.Context, req provider.Request) (provider.Progress, error) {
-	ev, err := d.Client(req.Account, req.Region).Update(ctx, req.Type, req.PhysicalID, cloudcontrol.Coerce(req.Type, req.Properties), req.Token)
+	ev, err := d.Client(req.Account, req.Region).Update(ctx, req.Type, req.PhysicalID, cloudcontrol.Coerce(req.Type, req.Previous), cloudcontrol.Coerce(req.Type, req.Properties), req.Token)
 	return d.progress(ctx, req, ev, err)
 }
 
@@ -53,7 +54,7 @@ func (d *Direct) Delete(ctx context.Context, req provider.Request) (provider.Pro
 	if req.FinalSnapshot != "" {
 		return provider.Progress{}, provider.NoFinalSnapshot(req, "the direct API") // see Snapshots
 	}
-	ev, err := d.Client(req.Account, req.Region).Delete(ctx, req.Type, req.PhysicalID, req.Token)
+	ev, err := d.Client(req.Account, req.Region).Delete(ctx, req.Type, req.PhysicalID, cloudcontrol.Coerce(req.Type, req.Previous), req.Token)
 	if provider.IsNotFound(wrap(err)) {
 		return provider.Progress{Done: true, PhysicalID: req.PhysicalID}, nil
 	}
@@ -75,11 +76,15 @@ func (d *Direct) Poll(ctx context.Context, req provider.Request, h provider.Hand
 
 // Read implements provider.Provider.
 func (d *Direct) Read(ctx context.Context, req provider.Request) (provider.Snapshot, error) {
-	r, err := d.Client(req.Account, req.Region).Get(ctx, req.Type, req.PhysicalID)
+	known := req.Properties
+	if known == nil {
+		known = req.Previous
+	}
+	r, err := d.Client(req.Account, req.Region).Get(ctx, req.Type, req.PhysicalID, cloudcontrol.Coerce(req.Type, known))
 	if err != nil {
 		return provider.Snapshot{}, wrap(err)
 	}
-	return provider.Snapshot{PhysicalID: r.Identifier, Properties: r.Properties, Attributes: r.Properties}, nil
+	return provider.Snapshot{PhysicalID: r.Identifier, Properties: r.Properties, Attributes: r.Attributes}, nil
 }
 
 func (d *Direct) progress(ctx context.Context, req provider.Request, ev sandbox.ProgressEvent, err error) (provider.Progress, error) {
