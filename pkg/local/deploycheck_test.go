@@ -49,19 +49,25 @@ func checkStack(t *testing.T, p *Plane, s *assembly.Stack) *deployCheck {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byKey := map[string]sandbox.Resource{}
+	byKey := map[string][]sandbox.Resource{}
 	for _, r := range all {
 		if r.Region == region || r.Region == sandbox.GlobalRegion {
-			byKey[r.Type+" "+r.Identifier] = r
+			byKey[r.Type+" "+r.Identifier] = append(byKey[r.Type+" "+r.Identifier], r)
 		}
 	}
 	for id, r := range rec.Resources {
-		found, ok := byKey[r.ResourceType+" "+r.PhysicalID]
-		if !ok {
+		found := byKey[r.ResourceType+" "+r.PhysicalID]
+		if len(found) == 0 {
 			c.problem(id, "is in the record and not in the sandbox")
 			continue
 		}
-		c.live[id] = found
+		c.live[id] = found[0]
+		for _, other := range found[1:] {
+			// Of those with one name it is the one that belongs to what the record says: a stage of its API.
+			if agreement(other.Properties, r.Properties) > agreement(c.live[id].Properties, r.Properties) {
+				c.live[id] = other
+			}
+		}
 	}
 	resources, _ := c.template["Resources"].(map[string]any)
 	for id, raw := range resources {
@@ -85,6 +91,17 @@ func checkStack(t *testing.T, p *Plane, s *assembly.Stack) *deployCheck {
 	}
 	c.noIntrinsic("outputs", rec.Outputs)
 	return c
+}
+
+// agreement is how many of the recorded properties are texts that the live resource has, too.
+func agreement(live, recorded map[string]any) int {
+	n := 0
+	for name, v := range recorded {
+		if s, ok := v.(string); ok && live[name] == s {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *deployCheck) problem(where, format string, args ...any) {

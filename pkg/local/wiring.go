@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	cc "github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
+	"github.com/slipway-cdk/slipway/pkg/provider/coverage"
 	"github.com/slipway-cdk/slipway/pkg/provider/pace"
 	"github.com/slipway-cdk/slipway/pkg/provider/simulated"
 	"github.com/slipway-cdk/slipway/pkg/sandbox"
@@ -20,7 +21,9 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/secret"
 )
 
-// providers connects the sandbox's Cloud Control, direct API and custom resource handler.
+// providers connects the sandbox's Cloud Control, direct API and custom resource handler. The routes are those of AWS: what has a
+// direct provider there goes through the direct API, and with a property that this can't set through Cloud Control. The direct API
+// also takes what neither can provision.
 func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) provider.Provider) *provider.Registry {
 	if wrap == nil {
 		wrap = func(p provider.Provider) provider.Provider { return p }
@@ -31,9 +34,17 @@ func providers(endpoint string, clk clock.Clock, wrap func(provider.Provider) pr
 		return &sandbox.Client{Endpoint: endpoint, Account: account, Region: region, HTTP: shared}
 	}
 	snapshots := func(p provider.Provider) provider.Provider { return &simulated.Snapshots{Provider: p, Client: client} }
+	services := wrap(buckets.Wrap(provider.Named{Provider: snapshots(&simulated.Direct{Client: client, Clock: clk})}))
+	covered := coverage.Load()
+	direct := map[string]provider.Provider{}
+	for _, typeName := range covered.Types() {
+		direct[typeName] = services
+	}
 	return &provider.Registry{
-		Custom:   wrap(&simulated.Custom{Client: client}),
-		Fallback: wrap(buckets.Wrap(provider.Named{Provider: snapshots(&simulated.Direct{Client: client, Clock: clk})})),
+		Custom:    wrap(&simulated.Custom{Client: client}),
+		Direct:    direct,
+		Unhandled: covered.Unhandled,
+		Fallback:  services,
 		CloudControl: wrap(buckets.Wrap(provider.Named{Provider: snapshots(&cc.Provider{
 			Clock: clk, Client: cc.Cached(cloudControl(endpoint, shared)),
 		})})),

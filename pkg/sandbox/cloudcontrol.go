@@ -123,14 +123,14 @@ func (s *Sandbox) listResources(ctx context.Context, caller Caller, in cloudCont
 	descriptions := []any{}
 	matched := 0
 	for _, r := range all {
-		if !has(r.Properties, want) {
+		if !has(r.model, want) {
 			continue
 		}
 		matched++
 		switch {
 		case matched <= offset:
 		case len(descriptions) < limit:
-			descriptions = append(descriptions, description(r.primary, r.Properties))
+			descriptions = append(descriptions, description(r.primary, r.model))
 		default:
 			out["NextToken"] = pageToken(offset + limit)
 		}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"strings"
 )
 
-// Resource is one live resource. Properties are what a read handler returns: without write-only properties.
-// Region is GlobalRegion for global services. Identifier is what the API calls it through which it was made.
+// Resource is one live resource. Region is GlobalRegion for global services. Identifier and Properties are what the API
+// answers through which it was made: without write-only properties.
 type Resource struct {
 	Account    string         `json:"account"`
 	Region     string         `json:"region"`
@@ -16,7 +17,9 @@ type Resource struct {
 	Identifier string         `json:"identifier"`
 	Properties map[string]any `json:"properties"`
 
-	primary string // its identifier in Cloud Control
+	// primary and model are what Cloud Control answers.
+	primary string
+	model   map[string]any
 }
 
 // Filter selects resources; empty members select all.
@@ -54,7 +57,12 @@ func (s *Sandbox) List(ctx context.Context, f Filter) ([]Resource, error) {
 			if t, ok := s.types(r.typeName); ok {
 				model = public(t, model)
 			}
-			out = append(out, Resource{r.account, r.region, r.typeName, r.calledBy(r.route), model, r.identifier})
+			own := model
+			if r.route == routeDirect && len(r.answers) > 0 {
+				own = maps.Clone(model)
+				maps.Copy(own, r.answers)
+			}
+			out = append(out, Resource{r.account, r.region, r.typeName, r.calledBy(r.route), own, r.identifier, model})
 		}
 		return nil
 	})

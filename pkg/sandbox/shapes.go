@@ -356,6 +356,8 @@ func (m *maker) function(fn, argument string) string {
 			return arn[:i]
 		}
 		return m.expand("arn:{partition}:states:{region}:{account}:stateMachine:{mixed12}")
+	case "slash": // a name that is a path or becomes one
+		return "/" + strings.TrimPrefix(m.value(argument, true), "/")
 	case "first":
 		first, _, _ := strings.Cut(m.joined(argument, "\n"), "\n")
 		return first
@@ -413,6 +415,11 @@ func (m *maker) builtin(name string) (string, bool) {
 		return fmt.Sprint(m.now.Unix()), true
 	case "lbkind":
 		return map[string]string{"network": "net", "gateway": "gwy"}[getString(m.model, "Type")] + map[bool]string{true: "app"}[getString(m.model, "Type") == "" || getString(m.model, "Type") == "application"], true
+	case "gatewaykind":
+		if getString(m.model, "VpnGatewayId") != "" {
+			return "VGW", true
+		}
+		return "IGW", true
 	case "dbport":
 		if strings.Contains(getString(m.model, "Engine"), "postgres") {
 			return "5432", true

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-cdk/slipway/pkg/provider/coverage"
 	"github.com/slipway-cdk/slipway/pkg/provider/direct"
 	"github.com/slipway-cdk/slipway/pkg/provider/services"
 	"github.com/slipway-cdk/slipway/pkg/schema"
@@ -27,15 +28,21 @@ func TestDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"provider-matrix.md": measured, "provider-coverage.md": coverage(services.Coverage())} {
+	data, err := handled(services.Coverage()).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		docs + "provider-matrix.md": measured, docs + "provider-coverage.md": coverageTable(services.Coverage()), "../coverage/coverage.json": string(data),
+	} {
 		if *update {
-			if err := os.WriteFile(docs+name, []byte(want), 0o644); err != nil {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
-		if have, err := os.ReadFile(docs + name); err != nil || string(have) != want {
-			t.Errorf("docs/%s is not what the code says (%v): run go test ./pkg/provider/conformance -update", name, err)
+		if have, err := os.ReadFile(name); err != nil || string(have) != want {
+			t.Errorf("%s is not what the code says (%v): run go test ./pkg/provider/conformance -update", name, err)
 		}
 	}
 }
@@ -79,7 +86,16 @@ func TestEveryTypeHasACaseAndEveryPropertyARoute(t *testing.T) {
 	}
 }
 
-func coverage(list []direct.Coverage) string {
+// handled is the coverage as data.
+func handled(list []direct.Coverage) coverage.Coverage {
+	out := coverage.Coverage{}
+	for _, c := range list {
+		out[c.Type] = c.Handled
+	}
+	return out
+}
+
+func coverageTable(list []direct.Coverage) string {
 	var b strings.Builder
 	b.WriteString(`# What the direct providers can set
 

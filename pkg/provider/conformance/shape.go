@@ -14,37 +14,50 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/schema"
 )
 
-// shapesFile holds what the direct provider of every case has answered an emulator: what the sandbox answers in its place
-// has to look the same.
+// shapesFile holds what the direct provider of every case has answered, by case and emulator: what the sandbox answers in its
+// place has to look the same.
 const shapesFile = "shapes.json"
 
 // shape is what the record of a created resource looks like. In its texts everything that is another one's next time is a
 // placeholder: names of the run, values of properties ({QueueName}), needs ({Key}, {Key.Arn}), the physical id itself ({id}
 // in Ref and the attributes), and what a service makes up ({uuid}, {hex}, {random}, {time}, {ip}).
 type shape struct {
-	// Emulator is where it was recorded.
-	Emulator   string         `json:"emulator,omitempty"`
 	ID         string         `json:"id"`
 	Ref        any            `json:"ref"`
 	Attributes map[string]any `json:"attributes"`
 }
 
-// readShapes returns the recorded shapes, by case.
-func readShapes() (map[string]shape, error) {
+// shapes are those that are recorded, by case and emulator.
+type shapes map[string]map[string]shape
+
+func readShapes() (shapes, error) {
 	raw, err := os.ReadFile(shapesFile)
 	if err != nil {
 		return nil, err
 	}
-	var out map[string]shape
+	var out shapes
 	return out, json.Unmarshal(raw, &out)
 }
 
-func writeShapes(shapes map[string]shape) error {
-	raw, err := json.MarshalIndent(shapes, "", "  ")
-	if err != nil {
-		return err
+// write writes a line for each shape.
+func (s shapes) write() error {
+	var out strings.Builder
+	out.WriteString("{\n")
+	for i, name := range slices.Sorted(maps.Keys(s)) {
+		if i > 0 {
+			out.WriteString(",\n")
+		}
+		fmt.Fprintf(&out, "%q: {\n", name)
+		for i, emulator := range slices.Sorted(maps.Keys(s[name])) {
+			if i > 0 {
+				out.WriteString(",\n")
+			}
+			fmt.Fprintf(&out, "  %q: %s", emulator, text(s[name][emulator]))
+		}
+		out.WriteString("}")
 	}
-	return os.WriteFile(shapesFile, append(raw, '\n'), 0o644)
+	out.WriteString("\n}\n")
+	return os.WriteFile(shapesFile, []byte(out.String()), 0o644)
 }
 
 // shapeOf makes the case's resource, takes its shape and removes it.
@@ -114,11 +127,18 @@ var madeUp = []struct {
 	pattern     *regexp.Regexp
 	placeholder string
 }{
+	{regexp.MustCompile(`^[a-z0-9]{6,10}$`), "{random}"}, // of an API and its parts
+	{regexp.MustCompile(`localhost:\d+`), "localhost"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "{uuid}"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.Z:+-]*`), "{time}"},
 	{regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`), "{ip}"},
 	{regexp.MustCompile(`\b[0-9a-f]{8,}\b`), "{hex}"},
-	{regexp.MustCompile(`\b[A-Za-z]*[0-9][A-Za-z0-9]{4,}\b|\b[A-Za-z0-9]{4,}[0-9][A-Za-z0-9]*\b`), "{random}"},
+	{regexp.MustCompile(`\bA(ROA|NPA)[A-Z0-9]{12,}\b`), "{random}"},       // of a role, of a managed policy
+	{regexp.MustCompile(`-[A-Za-z0-9]{6}$`), "-{random}"},                 // of a secret
+	{regexp.MustCompile(`\b[a-z0-9]{20,}\b`), "{random}"},                 // of a URL
+	{regexp.MustCompile(`\bus-east-1[a-f]\b|\x00.\x00[a-f]\b`), "{zone}"}, // that a subnet gets
+	{regexp.MustCompile(`\buse1-az[1-6]\b`), "{zone id}"},
+	{regexp.MustCompile(`\b[A-Za-z]*[0-9][A-Za-z0-9]{5,}\b|\b[A-Za-z0-9]{5,}[0-9][A-Za-z0-9]*\b`), "{random}"},
 }
 
 // text writes a text with placeholders.
@@ -166,20 +186,29 @@ func (w words) value(v any) any {
 	return "{number}"
 }
 
-// differences are what two shapes differ in, as sentences.
-func (s shape) differences(other shape) []string {
+// differences are what a shape has otherwise than all of the recorded ones, as sentences. What one emulator gets wrong, another
+// gets right.
+func (s shape) differences(recorded map[string]shape) []string {
 	var out []string
-	differ := func(what string, a, b any) {
-		if text(a) != text(b) {
-			out = append(out, fmt.Sprintf("%s is %s, want %s", what, text(b), text(a)))
+	differ := func(what string, of func(shape) any) {
+		var answers []string
+		for _, emulator := range slices.Sorted(maps.Keys(recorded)) {
+			answer := text(of(recorded[emulator]))
+			if answer == text(of(s)) {
+				return
+			}
+			answers = append(answers, emulator+": "+answer)
 		}
+		out = append(out, fmt.Sprintf("%s is %s, recorded is %s", what, text(of(s)), strings.Join(answers, ", ")))
 	}
-	differ("the physical id", s.ID, other.ID)
-	differ("Ref", s.Ref, other.Ref)
+	differ("the physical id", func(s shape) any { return s.ID })
+	differ("Ref", func(s shape) any { return s.Ref })
 	names := maps.Clone(s.Attributes)
-	maps.Copy(names, other.Attributes)
+	for _, r := range recorded {
+		maps.Copy(names, r.Attributes)
+	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		differ("the attribute "+name, s.Attributes[name], other.Attributes[name])
+		differ("the attribute "+name, func(s shape) any { return s.Attributes[name] })
 	}
 	return out
 }
