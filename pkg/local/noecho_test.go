@@ -27,8 +27,9 @@ func noEchoApp(t *testing.T, more object) *assembly.Assembly {
 		"Text": resource("AWS::SSM::Parameter", object{
 			"Type": "String", "Description": size, "Value": object{"Fn::Sub": "user:${Password}@${Topic.TopicName}"},
 		}),
-		"Queue": resource("AWS::SQS::Queue", object{
-			"VisibilityTimeout": ref("Timeout"),
+		// Cloud Control's: it alone is sent only what has changed.
+		"Stream": resource("AWS::Kinesis::Stream", object{
+			"RetentionPeriodHours": ref("Timeout"),
 			"Tags": []any{
 				object{"Fn::If": []any{"Never", object{"Key": "x", "Value": "x"}, object{"Ref": "AWS::NoValue"}}},
 				object{"Key": "encoded", "Value": object{"Fn::Base64": object{"Fn::Join": []any{"/", []any{"b", ref("Password")}}}}},
@@ -39,7 +40,7 @@ func noEchoApp(t *testing.T, more object) *assembly.Assembly {
 		"Secret": resource("AWS::SecretsManager::Secret", object{"SecretString": ref("Password"), "Name": "noecho"}),
 		"Secure": resource("AWS::SSM::Parameter", object{"Type": "String", "Value": object{"Fn::If": []any{"Given", ref("Password"), "none"}}}),
 		"Custom": resource("Custom::Thing", object{"ServiceToken": "arn:aws:lambda:us-east-1:000000000000:function:f", "Password": ref("Password"), "Echo": "e"}),
-		"Later":  with(resource("AWS::SNS::Topic", object{"DisplayName": size}), "DependsOn", []any{"Text", "Queue", "Secret", "Secure", "Custom"}),
+		"Later":  with(resource("AWS::SNS::Topic", object{"DisplayName": size}), "DependsOn", []any{"Text", "Stream", "Secret", "Secure", "Custom"}),
 	}
 	for id, r := range more {
 		resources[id] = r

@@ -30,7 +30,8 @@ func passwordOf(generation string) string { return "hunter-xK9" + generation + "
 // secretDataApp reads the data of C whole, in text, and in an output; more replaces properties of the reader Text.
 func secretDataApp(t *testing.T, generation string, more object) *assembly.Assembly {
 	t.Helper()
-	text := object{"Type": "String", "Name": "text", "Value": object{"Fn::Sub": "user:${C.Password}@${Topic.TopicName}"}}
+	// Cloud Control's: it alone is sent only what has changed.
+	text := object{"AlarmName": "text", "AlarmRule": object{"Fn::Sub": "user:${C.Password}@${Topic.TopicName}"}}
 	for name, value := range more {
 		text[name] = value
 	}
@@ -39,7 +40,7 @@ func secretDataApp(t *testing.T, generation string, more object) *assembly.Assem
 			"C":      resource("Custom::Credentials", object{"ServiceToken": "arn:aws:lambda:us-east-1:000000000000:function:f", "Generation": generation}),
 			"Topic":  resource("AWS::SNS::Topic", object{"TopicName": "named"}),
 			"Secret": resource("AWS::SecretsManager::Secret", object{"Name": "whole", "SecretString": att("C", "Password")}),
-			"Text":   resource("AWS::SSM::Parameter", text),
+			"Text":   resource("AWS::CloudWatch::CompositeAlarm", text),
 		},
 		"Outputs": object{"Out": object{"Value": att("C", "Password")}},
 	}}, nil)
@@ -62,19 +63,19 @@ func TestSecretDataOfACustomResource(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range list {
-			live[r.Type] = r.Properties["Value"]
-			if r.Type == "AWS::SSM::Parameter" && r.Properties["Name"] != name {
-				t.Errorf("the parameter is %v, want %s", r.Properties["Name"], name)
+			live[r.Type] = r.Properties["AlarmRule"]
+			if r.Type == "AWS::CloudWatch::CompositeAlarm" && r.Properties["AlarmName"] != name {
+				t.Errorf("the alarm is %v, want %s", r.Properties["AlarmName"], name)
 			}
 		}
-		if want := "user:" + passwordOf(generation) + "@named"; live["AWS::SSM::Parameter"] != want {
-			t.Errorf("the parameter has not the value of generation %s", generation)
+		if want := "user:" + passwordOf(generation) + "@named"; live["AWS::CloudWatch::CompositeAlarm"] != want {
+			t.Errorf("the alarm has not the rule of generation %s", generation)
 		}
 		rec, _, err := p.States().Load(t.Context(), "Data", p.region)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := rec.Resources["Text"].Properties["Value"]; got != "***" {
+		if got := rec.Resources["Text"].Properties["AlarmRule"]; got != "***" {
 			t.Errorf("the record has %v for what is made from a secret", got)
 		}
 		if rec.Resources["C"].Attributes["Password"] != "***" || rec.Outputs["Out"] != "***" {
@@ -90,22 +91,22 @@ func TestSecretDataOfACustomResource(t *testing.T) {
 		t.Errorf("the same again: %+v: %s", h.Counts, story(t, p, h))
 	}
 	// Something else of its reader changes, and the secret need not be known.
-	if h := deploy(secretDataApp(t, "one", object{"Description": "described"})); h.Result != runlog.ResultSucceeded || h.Counts.Updated != 1 || h.Counts.Unchanged != 3 {
+	if h := deploy(secretDataApp(t, "one", object{"AlarmDescription": "described"})); h.Result != runlog.ResultSucceeded || h.Counts.Updated != 1 || h.Counts.Unchanged != 3 {
 		t.Errorf("a description more: %+v: %s", h.Counts, story(t, p, h))
 	}
 	stands("one", "text")
 	// The handler answers something else: everything that is made from it follows.
-	if h := deploy(secretDataApp(t, "two", object{"Description": "described"})); h.Result != runlog.ResultSucceeded || h.Counts.Updated != 3 || h.Counts.Unchanged != 1 {
+	if h := deploy(secretDataApp(t, "two", object{"AlarmDescription": "described"})); h.Result != runlog.ResultSucceeded || h.Counts.Updated != 3 || h.Counts.Unchanged != 1 {
 		t.Errorf("another generation: %+v: %s", h.Counts, story(t, p, h))
 	}
 	stands("two", "text")
 	// The secret has to be written, and this run does not ask for it.
-	h := deploy(secretDataApp(t, "two", object{"Name": "another"}))
+	h := deploy(secretDataApp(t, "two", object{"AlarmName": "another"}))
 	if h.Result != runlog.ResultFailed || h.Failure == nil || !strings.Contains(h.Failure.Summary, "C.Password") || h.Failure.LogicalID != "Text" {
 		t.Errorf("a replacement without the secret: %s %+v", h.Result, h.Failure)
 	}
 	stands("two", "text")
-	if h := deploy(secretDataApp(t, "one", object{"Name": "another"})); h.Result != runlog.ResultSucceeded || h.Counts.Replaced != 1 {
+	if h := deploy(secretDataApp(t, "one", object{"AlarmName": "another"})); h.Result != runlog.ResultSucceeded || h.Counts.Replaced != 1 {
 		t.Errorf("a replacement in a run that asks for the secret: %+v: %s", h.Counts, story(t, p, h))
 	}
 	stands("one", "another")

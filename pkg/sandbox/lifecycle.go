@@ -169,6 +169,12 @@ func (o *operation) update() error {
 				set(desired, path, clone(v))
 			}
 		}
+		for _, path := range o.createOnly() {
+			// So does what the caller can't change and has not said: the name that it has made for a resource whose template has none.
+			if v, ok := get(row.model, path); ok && !present(desired, path) && !present(o.known, path) {
+				set(desired, path, clone(v))
+			}
+		}
 	}
 	if changed := changedPaths(o.createOnly(), before, desired); len(changed) > 0 {
 		return refuse(codeNotUpdatable, "Invalid patch update: createOnlyProperties [%s] cannot be updated", pointers(changed))
