@@ -25,7 +25,7 @@ type directInput struct {
 // DirectResource is a resource as its service's own API answers.
 type DirectResource struct {
 	Identifier string `json:"identifier"`
-	// Properties are those that can be read; Attributes are what Fn::GetAtt may read.
+	// Properties are those that a template may set and that can be read; Attributes are what Fn::GetAtt may read.
 	Properties map[string]any `json:"properties"`
 	Attributes map[string]any `json:"attributes"`
 }
@@ -81,7 +81,7 @@ func (s *Sandbox) get(ctx context.Context, caller Caller, in directInput) (Direc
 	if err != nil {
 		return DirectResource{}, err
 	}
-	return DirectResource{Identifier: r.direct, Properties: public(t, model), Attributes: attributesOf(t, model, r.answers)}, nil
+	return DirectResource{Identifier: r.direct, Properties: settableOf(t, public(t, model)), Attributes: attributesOf(t, model, r.answers)}, nil
 }
 
 // handlerTime waits as long as a custom resource's handler takes: an invocation has no operation to ask about.

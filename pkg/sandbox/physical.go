@@ -160,6 +160,17 @@ func (o *own) owners(model map[string]any) []string {
 	return out
 }
 
+// settableOf is the part of a model that a template may set.
+func settableOf(t *schema.Type, model map[string]any) map[string]any {
+	m := withoutReadOnly(t, model)
+	for name := range m {
+		if len(t.Properties) > 0 && !settable(t, []string{name}) {
+			delete(m, name)
+		}
+	}
+	return m
+}
+
 // attributesOf are the attributes that the service's own API gives of a resource: what Fn::GetAtt may read, whole objects
 // in place of their members.
 func attributesOf(t *schema.Type, model, answers map[string]any) map[string]any {
