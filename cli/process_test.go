@@ -26,7 +26,8 @@ import (
 // processTest is the environment variable that makes the test binary the command.
 const processTest = "SLIPWAY_PROCESS_TEST"
 
-// project is a directory with an assembly of one stack, "line": three queues that follow one another.
+// project is a directory with an assembly of one stack, "line": three keys that follow one another, each of which takes Cloud
+// Control some seconds.
 type project struct {
 	testing.TB
 	dir string
@@ -38,9 +39,9 @@ func newProject(t *testing.T) project {
 		"environment": "aws://unknown-account/unknown-region", "displayName": "Line",
 		"properties": {"templateFile": "line.template.json", "stackName": "line"}}}}`)
 	p.write("line.template.json", `{"Resources": {
-		"A": {"Type": "AWS::SQS::Queue"},
-		"B": {"Type": "AWS::SQS::Queue", "DependsOn": "A"},
-		"C": {"Type": "AWS::SQS::Queue", "DependsOn": "B"}}}`)
+		"A": {"Type": "AWS::ApiGateway::ApiKey"},
+		"B": {"Type": "AWS::ApiGateway::ApiKey", "DependsOn": "A"},
+		"C": {"Type": "AWS::ApiGateway::ApiKey", "DependsOn": "B"}}}`)
 	return p
 }
 
@@ -145,7 +146,7 @@ func (p project) slipway(into any, args ...string) {
 	}
 }
 
-// slow are the flags of a deploy whose queues take between half a second and two seconds each.
+// slow are the flags of a deploy whose keys take between half a second and two seconds each.
 func slow(command string, more ...string) []string {
 	return append([]string{command, "line", "--yes", "--app", "app", "--sandbox-speed", "10"}, more...)
 }
@@ -168,7 +169,7 @@ func (p project) journal() *state.Journal {
 	return j
 }
 
-// converges deploys, and checks that all is well after it: the three queues exist, once, and nothing is locked.
+// converges deploys, and checks that all is well after it: the three keys exist, once, and nothing is locked.
 func (p project) converges() views.ResultDocument {
 	p.Helper()
 	var doc views.ResultDocument
