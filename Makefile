@@ -75,8 +75,9 @@ synth: lambdas ## synthesize the control plane's own app into infra/cdk.out
 	rm -rf infra/cdk.out
 	cd infra && CDK_OUTDIR=cdk.out $(GO) run -ldflags '$(LDFLAGS)' .
 
-test-emulators: ## run the store suites against AWS emulators in a Python venv
+test-emulators: ## run the suites against AWS emulators in a Python venv; SAM validates the control plane's template
 	pkg/emulators/run.sh
+	sh infra/validate.sh
 
 test-diff-oracle: ## compare replacement verdicts with cloudformation-diff and the registry schemas
 	sh pkg/diff/oracle/run.sh

@@ -16,8 +16,7 @@ import (
 func newCallers(s settings, kept stores, m machines) {
 	scope := controlplane.CallerScope{
 		Plane: *s.prefix, Partition: *awscdk.Aws_PARTITION(), Region: *awscdk.Aws_REGION(), Account: *awscdk.Aws_ACCOUNT_ID(),
-		StateMachine: *m.run.AttrArn(), Executions: arn("states", "execution:"+*s.name("run")),
-		Table: *kept.table.Ref(), UploadsBucket: *kept.uploads.Ref(), VaultKey: *kept.vault.AttrArn(),
+		StateMachine: *m.run.AttrArn(), Table: *kept.table.Ref(), UploadsBucket: *kept.uploads.Ref(), VaultKey: *kept.vault.AttrArn(),
 		UploadsKey: *s.uploadsKey, TableKey: *s.tableKey,
 	}
 	var statements []any
@@ -32,9 +31,9 @@ func newCallers(s settings, kept stores, m machines) {
 		}
 	}
 	policy := awsiam.NewCfnManagedPolicy(s.stack, jsii.String("CallerPolicy"), &awsiam.CfnManagedPolicyProps{
-		ManagedPolicyName: jsii.String(*s.name("caller") + "-" + *awscdk.Aws_REGION()),
-		Description:       jsii.String("Slipway: lets whoever has it deploy through the control plane, within its own policy"),
-		PolicyDocument:    map[string]any{"Version": iampolicy.Version, "Statement": statements},
+		// The name is generated, so that the stack can be deployed without CAPABILITY_NAMED_IAM.
+		Description:    jsii.String("Slipway: lets whoever has it deploy through the control plane, within its own policy"),
+		PolicyDocument: map[string]any{"Version": iampolicy.Version, "Statement": statements},
 	})
 	awscdk.NewCfnOutput(s.stack, jsii.String("CallerPolicyArn"), &awscdk.CfnOutputProps{
 		Description: jsii.String("Attach it to those who deploy"), Value: policy.Ref(),

@@ -104,8 +104,7 @@ func TestTheCallersPolicyIsTheOneThatIsPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := controlplane.CallerPolicy(controlplane.CallerScope{
-		Plane: "[NamePrefix]", Partition: "[AWS::Partition]", Region: "[AWS::Region]", Account: "[AWS::AccountId]", StateMachine: "[RunMachine.Arn]",
-		Executions: "arn:[AWS::Partition]:states:[AWS::Region]:[AWS::AccountId]:execution:[NamePrefix]-run", Table: "[RunLog]",
+		Plane: "[NamePrefix]", Partition: "[AWS::Partition]", Region: "[AWS::Region]", Account: "[AWS::AccountId]", StateMachine: "[RunMachine.Arn]", Table: "[RunLog]",
 		UploadsBucket: "[Uploads]", VaultKey: "[Vault.Arn]", UploadsKey: "[UploadsKeyArn]", TableKey: "[TableKeyArn]",
 	})
 	if text(got) != text(want) {

@@ -74,7 +74,8 @@ func newFunctions(s settings, kept stores, undelivered awssqs.CfnQueue, found ar
 			// It may plan a deployment of thousands of resources, or settle a dead run for four minutes.
 			600,
 		}, []condition{s.stateKeyUse(), s.tableKeyUse(), s.uploadsKeyUse("kms:Decrypt", "kms:GenerateDataKey")},
-			withAll(append(planFacts(), readUploads(kept, controlplane.UploadsPrefix, controlplane.InboxPrefix), findUploads(kept), writeReports(kept))...)...),
+			// A caller's archive and submission are named by their keys alone; an inbox's object by its version.
+			withAll(append(planFacts(), readUploads(kept, controlplane.UploadsPrefix, controlplane.InboxPrefix), readNewest(kept), findUploads(kept), writeReports(kept))...)...),
 		provisioner: newFunction(s, kept, found, size{
 			"Provisioner", "provisioner", "Carries out one operation on one resource", 512,
 			// A wave's slice is five minutes at most, and no call outlives it by more than half a minute.
@@ -89,7 +90,7 @@ func newFunctions(s settings, kept stores, undelivered awssqs.CfnQueue, found ar
 			longest,
 		}, []condition{s.stateKeyUse(), s.tableKeyUse(), s.uploadsKeyUse("kms:Decrypt")},
 			append([]statement{
-				s.stateObjects("Run", readWriteDelete, runObjects), s.stateBucketListing(), journal(kept, writeJournal),
+				s.stateObjects("Run", []string{"s3:GetObject"}, runObjects), journal(kept, writeJournal),
 				readUploads(kept, controlplane.UploadsPrefix, controlplane.InboxPrefix), findUploads(kept), s.executionRolesMay(),
 			}, assetBuckets()...)...),
 		janitor: newFunction(s, kept, found, size{

@@ -197,7 +197,7 @@ func TestEachRoleReachesItsOwnResources(t *testing.T) {
 		bucket: " ListBucket", bucket + "/cdkd/*": " GetObject PutObject DeleteObject", bucket + "/slipway/*": " GetObject PutObject DeleteObject",
 	}
 	const uploads = "[Uploads.Arn]"
-	read := map[string]string{uploads + "/uploads/*": " GetObject GetObjectVersion", uploads + "/inbox/*": " GetObject GetObjectVersion", uploads: " ListBucket"}
+	read := map[string]string{uploads + "/uploads/*": " GetObjectVersion", uploads + "/inbox/*": " GetObjectVersion", uploads: " ListBucket"}
 	with := func(a, b map[string]string) map[string]string {
 		both := maps.Clone(a)
 		maps.Copy(both, b)
@@ -213,11 +213,11 @@ func TestEachRoleReachesItsOwnResources(t *testing.T) {
 		role, service string
 		want          map[string]string
 	}{
-		{"PlannerRole", "s3", with(with(all, read), map[string]string{uploads + "/uploads/*/reports/*": " PutObject"})},
-		{"PublisherRole", "s3", with(with(one, read), map[string]string{
+		{"PlannerRole", "s3", with(with(all, read), map[string]string{uploads + "/uploads/*/reports/*": " PutObject", uploads + "/uploads/*": " GetObjectVersion GetObject"})},
+		{"PublisherRole", "s3", with(with(map[string]string{bucket + "/slipway/runs/*": " GetObject"}, read), map[string]string{
 			"arn:[AWS::Partition]:s3:::cdk-*-assets-[AWS::AccountId]-*": " ListBucket", "arn:[AWS::Partition]:s3:::cdk-*-assets-[AWS::AccountId]-*/*": " GetObject PutObject",
 		})},
-		{"TriggerRole", "s3", map[string]string{uploads + "/inbox/*": " GetObject GetObjectVersion", uploads: " ListBucket"}},
+		{"TriggerRole", "s3", map[string]string{uploads + "/inbox/*": " GetObjectVersion", uploads: " ListBucket"}},
 		{"TriggerRole", "dynamodb", map[string]string{}},
 		{"TriggerRole", "states", map[string]string{states + "stateMachine:[NamePrefix]-run": " StartExecution"}},
 		{"TriggerRole", "sqs", map[string]string{"[Undelivered.Arn]": " SendMessage"}},

@@ -35,7 +35,7 @@ func check(app awscdk.App) {
 		{`^Resource::arn:<AWS::Partition>:s3:::<StateBucketName>/(cdkd|slipway|slipway/runs)/\*$`, "Records and runs are objects whose keys have the names of stacks and runs in them.",
 			[]string{"PlannerRole", "ProvisionerRole", "PublisherRole", "JanitorRole"}},
 		{`^Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<NamePrefix>-run:\*$`, "Executions have the names of stacks and runs; they are those of one state machine.",
-			[]string{"PlannerRole", "JanitorRole", "RunMachineRole", "CallerPolicy"}},
+			[]string{"PlannerRole", "JanitorRole", "RunMachineRole"}},
 		{`^Resource::arn:<AWS::Partition>:iam::\*:role/<ExecutionRoleNames>$`, "The roles that stacks are deployed under, in any account: by the pattern of their names that the installation chooses, and only those that trust this control plane.",
 			[]string{"PlannerRole", "ProvisionerRole", "PublisherRole", "JanitorRole"}},
 		{`^Resource::<Uploads.Arn>/(uploads|inbox|uploads/\*/reports)/\*$`, "Uploads are objects below the ids of callers and the names of inboxes.",

@@ -153,11 +153,16 @@ func (s settings) executionRolesMay() statement {
 
 // readUploads lets a function read assemblies and what comes with them, the very version that was announced.
 func readUploads(kept stores, prefixes ...string) statement {
-	s := statement{Sid: "Uploads", Action: []string{"s3:GetObject", "s3:GetObjectVersion"}}
+	s := statement{Sid: "Uploads", Action: []string{"s3:GetObjectVersion"}}
 	for _, p := range prefixes {
 		s.Resource = append(s.Resource, *kept.uploads.AttrArn()+"/"+p+"*")
 	}
 	return s
+}
+
+// readNewest lets the planner find the version of what a caller has put under a key.
+func readNewest(kept stores) statement {
+	return statement{Sid: "NewestUploads", Action: []string{"s3:GetObject"}, Resource: []any{*kept.uploads.AttrArn() + "/" + controlplane.UploadsPrefix + "*"}}
 }
 
 // findUploads lets S3 say that an upload is absent.

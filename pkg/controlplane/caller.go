@@ -11,7 +11,6 @@ type CallerScope struct {
 	Plane                      string
 	Partition, Region, Account string
 	StateMachine               string // ARN
-	Executions                 string // ARN of its executions, without their names: "arn:…:execution:slipway-run"
 	Table                      string // name
 	UploadsBucket              string // name
 	VaultKey                   string // ARN; "" for none
@@ -25,12 +24,9 @@ type CallerScope struct {
 func (d Descriptor) Scope(plane string) CallerScope {
 	return CallerScope{
 		Plane: plane, Partition: d.Partition(), Region: d.Region, Account: d.Account, StateMachine: d.StateMachine,
-		Executions: trimLast(d.Execution("")), Table: d.Table, UploadsBucket: d.UploadsBucket, VaultKey: d.VaultKey,
+		Table: d.Table, UploadsBucket: d.UploadsBucket, VaultKey: d.VaultKey,
 	}
 }
-
-// trimLast takes off the colon that an execution's name would follow.
-func trimLast(arn string) string { return arn[:len(arn)-1] }
 
 const (
 	// UploadsPrefix is where callers put assemblies: each below its own id.
@@ -50,7 +46,8 @@ const (
 )
 
 // CallerPolicy is the IAM policy of those who deploy through a control plane, and no more than they need: find the
-// control plane, put assemblies below their own prefix, start and follow runs. It gives no permission for what is
+// control plane, put assemblies below their own prefix, start runs and read what is told of them. Nobody may list the
+// bucket, so S3 says 403 of what is absent. It gives no permission for what is
 // deployed: that is the execution roles'. Who may deploy which stack is the server's policy, not this one's.
 func CallerPolicy(s CallerScope) iampolicy.Document {
 	arn := func(service, resource string) string {
@@ -63,10 +60,7 @@ func CallerPolicy(s CallerScope) iampolicy.Document {
 		iampolicy.Allow("FindControlPlane", []string{"ssm:GetParameter"}, arn("ssm", "parameter"+DescriptorParameter(s.Plane))),
 		iampolicy.Allow("Upload", []string{"s3:PutObject", "s3:GetObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"},
 			bucket+"/"+UploadsPrefix+callerID+"/*"),
-		// What has been uploaded already is found by its name; only the caller's own names are told.
-		iampolicy.Allow("FindUploads", []string{"s3:ListBucket"}, bucket).If("StringLike", "s3:prefix", UploadsPrefix+callerID+"/*"),
 		iampolicy.Allow("StartRuns", []string{"states:StartExecution"}, s.StateMachine),
-		iampolicy.Allow("FollowExecutions", []string{"states:DescribeExecution"}, s.Executions+":*"),
 		// Headers and events. The operation journal has partitions of other names: it holds properties.
 		iampolicy.Allow("FollowRuns", []string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}, table).
 			If("ForAllValues:StringLike", "dynamodb:LeadingKeys", readable...),

@@ -97,7 +97,9 @@ func (c *Client) present(ctx context.Context, key string) (bool, error) {
 	switch {
 	case err == nil:
 		return true, nil
-	case statusOf(err) == http.StatusNotFound:
+	case statusOf(err) == http.StatusNotFound, statusOf(err) == http.StatusForbidden:
+		// S3 says 403 of an absent object to whoever may not list the bucket, as callers may not
+		// (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). Who may do nothing learns it from the put.
 		return false, nil
 	}
 	return false, fmt.Errorf("looking for %s in bucket %s: %w", key, c.Bucket, err)

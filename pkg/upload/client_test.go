@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slipway-cdk/slipway/pkg/upload/uploadtest"
 )
@@ -64,6 +65,29 @@ func TestUploadSkipsWhatIsThere(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(c.TempDir); len(left) != 0 {
 		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
+// unlisted is a bucket as a caller sees it who may not list it.
+type unlisted struct{ *uploadtest.Bucket }
+
+func (u unlisted) HeadObject(ctx context.Context, in *sdk.HeadObjectInput, opts ...func(*sdk.Options)) (*sdk.HeadObjectOutput, error) {
+	out, err := u.Bucket.HeadObject(ctx, in, opts...)
+	if err != nil {
+		return nil, &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}}, Err: errors.New("Forbidden")}
+	}
+	return out, nil
+}
+
+func TestUploadNeedsNoPermissionToList(t *testing.T) {
+	b := &uploadtest.Bucket{}
+	c := client(t, b)
+	c.API, c.PartSize = unlisted{b}, 0
+	p, _ := pack(t, app(t))
+	for _, present := range []bool{false, true} {
+		if out, err := c.Upload(context.Background(), "uploads/me/"+p.Digest+".zip", p, nil); err != nil || out.Present != present {
+			t.Errorf("%+v, %v", out, err)
+		}
 	}
 }
 
