@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -62,14 +64,16 @@ const (
 // in this process; what Cloud Control makes is in the sandbox.
 type world struct {
 	*testing.T
-	recorder  *calls.Recorder
-	router    *router
-	planes    map[string]*controlplane.Plane
-	executor  *asl.Executor
-	trigger   *trigger.Trigger
-	vaultKey  string
-	bucket    *sdk.Client // as the administrator, who is not recorded
-	stateName string
+	recorder *calls.Recorder
+	router   *router
+	planes   map[string]*controlplane.Plane
+	executor *asl.Executor
+	trigger  *trigger.Trigger
+	vaultKey string
+	bucket   *sdk.Client // as the administrator, who is not recorded
+
+	mu          sync.Mutex
+	invocations map[string]int // by function
 }
 
 // router sends calls of Cloud Control to the sandbox, whose access keys are accounts, and all others to the emulator.
@@ -176,7 +180,10 @@ func (w *world) setUp(admin aws.Config) {
 	w.must(err)
 	db := dynamodb.NewFromConfig(admin)
 	_, err = db.CreateTable(ctx, dynamo.Table(table))
-	w.must(err)
+	var there *ddbtypes.ResourceInUseException
+	if err != nil && !errors.As(err, &there) {
+		w.Fatal(err)
+	}
 	w.must(dynamodb.NewTableExistsWaiter(db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(table)}, time.Minute))
 	key, err := kms.NewFromConfig(admin).CreateKey(ctx, &kms.CreateKeyInput{})
 	w.must(err)
@@ -198,6 +205,7 @@ func (w *world) connect() {
 	env, err := controlplane.ReadEnvironment(get)
 	w.must(err)
 	clk := clock.Scaled{}
+	w.invocations = map[string]int{}
 	for _, name := range []string{"planner", "provisioner", "publisher", "janitor"} {
 		p := controlplane.New(w.config(name), env, nil)
 		p.Engine.Clock = clk
@@ -280,6 +288,9 @@ func (w *world) begin(ctx context.Context, name string, input []byte) error {
 
 // Invoke implements asl.Functions: each function as Lambda runs it.
 func (w *world) Invoke(ctx context.Context, name string, payload []byte) ([]byte, error) {
+	w.mu.Lock()
+	w.invocations[name]++
+	w.mu.Unlock()
 	handle := map[string]controlplane.Handler{
 		"planner": (*controlplane.Plane).Planner, "provisioner": (*controlplane.Plane).Provisioner,
 		"publisher": (*controlplane.Plane).Publisher, "janitor": (*controlplane.Plane).Janitor,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -32,6 +33,7 @@ type Recorder struct {
 
 	mu    sync.Mutex
 	calls map[string]Recorded // by their JSON
+	times map[string]int      // by action
 	errs  []error
 }
 
@@ -72,9 +74,10 @@ func (r *Recorder) note(principal string, made []iampolicy.Call, err error) {
 		r.errs = append(r.errs, fmt.Errorf("%s: %w", principal, err))
 	}
 	if r.calls == nil {
-		r.calls = map[string]Recorded{}
+		r.calls, r.times = map[string]Recorded{}, map[string]int{}
 	}
 	for _, c := range made {
+		r.times[c.Action]++
 		rec := Recorded{Principal: principal, Call: General(c)}
 		b, err := json.Marshal(rec)
 		if err != nil {
@@ -96,6 +99,14 @@ func (r *Recorder) Calls() ([]Recorded, error) {
 	}
 	sortCalls(out)
 	return out, errors.Join(r.errs...)
+}
+
+// Times returns how often each action was called, by all principals together. What a transaction does is counted one
+// by one.
+func (r *Recorder) Times() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.times)
 }
 
 func sortCalls(out []Recorded) {
