@@ -42,15 +42,18 @@ func (f files) read(path string) ([]byte, error) {
 	return fs.ReadFile(f.fsys, name)
 }
 
-func (f files) stat(path string) (fs.FileInfo, error) {
+// there returns why a file or directory can't be had, nil when it can.
+func (f files) there(path string) error {
 	if f.fsys == nil {
-		return os.Stat(path)
+		_, err := os.Stat(path)
+		return err
 	}
 	name, err := f.name(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return fs.Stat(f.fsys, name)
+	_, err = fs.Stat(f.fsys, name)
+	return err
 }
 
 func (f files) name(path string) (string, error) {

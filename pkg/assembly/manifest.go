@@ -130,7 +130,7 @@ func (r *reader) notAnAssembly(dir string) error {
 		Detail:   "the directory has no " + ManifestFile,
 		Next:     "Give --app a directory that an app has synthesized (cdk.out), or the command that runs the app.",
 	}
-	if _, err := r.files.stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if err := r.files.there(dir); errors.Is(err, fs.ErrNotExist) {
 		d.Detail = "the directory does not exist"
 	}
 	return diag.Diagnostics{d}

@@ -240,7 +240,7 @@ func (r *reader) nestedTemplates(dir string, s *Stack) (map[string]string, error
 		if err != nil {
 			return nil, err
 		}
-		if _, err := r.files.stat(path); err != nil {
+		if err := r.files.there(path); err != nil {
 			return nil, diag.Diagnostics{{
 				Severity:  diag.Error,
 				Summary:   "the template of a nested stack is missing",

@@ -158,6 +158,39 @@ func TestADestroyNeedsNoArchive(t *testing.T) {
 	}
 }
 
+func TestARollbackIsAskedForByName(t *testing.T) {
+	w := newWorld(t)
+	p := w.as(ann)
+	files := webApp()
+	files["web.template.json"] = `{"Resources": {
+		"First": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "one-name"}},
+		"Second": {"Type": "AWS::SQS::Queue", "DependsOn": "First", "Properties": {"QueueName": "one-name"}}}}`
+	asm := w.synthesized(files)
+	id, err := p.Submit(w.ctx, asm, asm.Stacks, run.Submission{Command: runlog.CommandDeploy, Options: run.Options{NoRollback: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := w.header(id); h.Result != runlog.ResultFailed || h.Counts.Created != 1 {
+		t.Fatalf("the deploy ended as %s: %+v %v", h.Result, h.Counts, h.Failure)
+	}
+	named := []*assembly.Stack{{ID: "web-app", Name: "web-app", DisplayName: "web-app", Account: sandbox.DefaultAccount, Region: sandbox.DefaultRegion}}
+	sub := run.Submission{Command: runlog.CommandPlan, Of: runlog.CommandRollback}
+	planned, err := p.Submit(w.ctx, nil, named, sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if views, err := p.PlanViews(w.ctx, planned); err != nil || len(views) != 1 || len(views[0].Changes) == 0 {
+		t.Errorf("the plan is %+v, %v", views, err)
+	}
+	id, err = p.Submit(w.ctx, nil, named, run.Submission{Command: runlog.CommandRollback, PlanRun: planned})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := w.header(id); h.Result != runlog.ResultSucceeded || h.Counts.Deleted != 1 {
+		t.Errorf("the rollback ended as %s: %+v %v", h.Result, h.Counts, h.Diagnostics)
+	}
+}
+
 func TestThePolicyRefusesWithAReason(t *testing.T) {
 	w := newWorld(t)
 	w.policy(`{"version": 1, "rules": [{"principals": ["AROAWEB:*"], "stacks": ["web-app"], "commands": ["deploy"]}, {"principals": ["AROAHUSH:*"], "stacks": ["*"]}]}`)
