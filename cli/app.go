@@ -41,6 +41,19 @@ func (env *environment) synthesize(ctx context.Context, plane Plane, a appFlags,
 	return synth.Run(ctx, opts)
 }
 
+// ready waits for what a plane has been looking for while the app was synthesized.
+func (env *environment) ready(ctx context.Context, plane Plane) error {
+	p, ok := plane.(interface {
+		Ready(context.Context) (diag.Diagnostics, error)
+	})
+	if !ok {
+		return nil
+	}
+	found, err := p.Ready(ctx)
+	env.streams.Diagnostics(found)
+	return err
+}
+
 // chooseStacks selects stacks and says which others come along.
 func (env *environment) chooseStacks(asm *assembly.Assembly, patterns []string, opts assembly.SelectOptions) ([]*assembly.Stack, error) {
 	selected, added, err := assembly.Select(asm, patterns, opts)
@@ -97,10 +110,10 @@ func (env *environment) withPlane(ctx context.Context, g *globalFlags, f func(Pl
 	return f(plane)
 }
 
-// withOptionalPlane opens the plane for a command that can do without: with --local it tells the account that the app
+// withOptionalPlane opens the plane for a command that can do without: with --local or --direct it tells the account that the app
 // is synthesized for.
 func (env *environment) withOptionalPlane(ctx context.Context, g *globalFlags, f func(Plane) error) error {
-	if !g.Local {
+	if !g.Local && !g.Direct {
 		return f(nil)
 	}
 	return env.withPlane(ctx, g, f)
@@ -129,6 +142,9 @@ type desired struct {
 // and finds the values of their parameters.
 func (env *environment) desired(ctx context.Context, plane Plane, args []string, global globalFlags, app appFlags, selection selectionFlags, values parameterFlags) (d desired, err error) {
 	if d.asm, err = env.synthesize(ctx, plane, app, global); err != nil {
+		return d, err
+	}
+	if err = env.ready(ctx, plane); err != nil {
 		return d, err
 	}
 	if d.stacks, err = env.chooseStacks(d.asm, args, assembly.SelectOptions{All: selection.All, Exclusively: selection.Exclusively}); err != nil {

@@ -44,6 +44,9 @@ keeps it there as well.`,
 				if err != nil {
 					return err
 				}
+				if err := env.ready(ctx, plane); err != nil {
+					return err
+				}
 				// Annotations are about what would be deployed: they don't concern a destroy.
 				opts := assembly.SelectOptions{All: f.selection.All, Exclusively: f.selection.Exclusively, Dependents: true}
 				stacks, err := env.chooseStacks(asm, args, opts)

@@ -16,7 +16,7 @@ import (
 )
 
 // carrier starts `slipway runs carry` as a process of its own, in a session of its own: it outlives the terminal. What
-// it says goes to a log beside the simulated AWS.
+// it says goes to a log.
 func carrier(g globalFlags) inprocess.Carrier {
 	return func(_ context.Context, runID string) (<-chan struct{}, error) {
 		exe, err := os.Executable()
@@ -33,8 +33,7 @@ func carrier(g globalFlags) inprocess.Carrier {
 		}
 		defer log.Close() // the other process has its own
 		// It must outlive this command, so it is bound to no context.
-		cmd := exec.Command(exe, "runs", "carry", runID, "--local", "--local-dir", g.LocalDir, "--region", g.Region,
-			"--sandbox-speed", strconv.FormatFloat(g.SandboxSpeed, 'g', -1, 64))
+		cmd := exec.Command(exe, append([]string{"runs", "carry", runID}, whereFlags(g)...)...)
 		cmd.Args[0] = os.Args[0]
 		cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, ownSession()
 		if err := cmd.Start(); err != nil {
@@ -49,8 +48,31 @@ func carrier(g globalFlags) inprocess.Carrier {
 	}
 }
 
+// whereFlags make another process work where this one does. It has this one's environment, too.
+func whereFlags(g globalFlags) []string {
+	flags := []string{"--local", "--local-dir", g.LocalDir, "--sandbox-speed", strconv.FormatFloat(g.SandboxSpeed, 'g', -1, 64)}
+	if g.Direct {
+		flags = []string{"--direct"}
+		for _, f := range []struct{ name, value string }{
+			{"--state-bucket", g.StateBucket}, {"--state-prefix", g.StatePrefix}, {"--profile", g.Profile},
+		} {
+			if f.value != "" {
+				flags = append(flags, f.name, f.value)
+			}
+		}
+	}
+	if g.Region != "" {
+		flags = append(flags, "--region", g.Region)
+	}
+	return flags
+}
+
 func carrierLog(g globalFlags, runID string) string {
-	return filepath.Join(g.LocalDir, "logs", runID+".log")
+	dir := g.LocalDir
+	if g.Direct {
+		dir = processDir()
+	}
+	return filepath.Join(dir, "logs", runID+".log")
 }
 
 // newRunsCarry is the command of the process that carries a detached run. People have no use for it.
@@ -67,7 +89,7 @@ func newRunsCarry(env *environment, global *globalFlags) *cobra.Command {
 					Carry(ctx context.Context, runID string) error
 				})
 				if !ok {
-					return diag.Errorf("a run is carried here only with --local", "")
+					return diag.Errorf("a run is carried here only with --local or --direct", "")
 				}
 				follower, _ := env.follower(plane, "Run "+args[0], views.Expectation{})
 				following, stop := context.WithCancel(ctx)

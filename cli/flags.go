@@ -15,6 +15,10 @@ import (
 type globalFlags struct {
 	Local        bool
 	LocalDir     string
+	Direct       bool
+	StateBucket  string
+	StatePrefix  string
+	Profile      string
 	SandboxSpeed float64
 	Region       string
 	// Plane is the name of the control plane.
@@ -43,17 +47,34 @@ const (
 )
 
 func (g *globalFlags) register(fs *pflag.FlagSet, getenv func(string) string) {
-	on := getenv("SLIPWAY_LOCAL")
+	on := func(name string) bool { v := getenv(name); return v != "" && v != "0" && v != "false" }
 	grouped(fs, groupWhere, func(fs *pflag.FlagSet) {
-		fs.BoolVar(&g.Local, "local", on != "" && on != "0" && on != "false", "deploy to a simulated AWS on this machine (env SLIPWAY_LOCAL=1)")
+		fs.BoolVar(&g.Local, "local", on("SLIPWAY_LOCAL"), "deploy to a simulated AWS on this machine (env SLIPWAY_LOCAL=1)")
 		fs.StringVar(&g.LocalDir, "local-dir", cmp.Or(getenv("SLIPWAY_LOCAL_DIR"), ".slipway"), "`directory` of the simulated AWS and its state (env SLIPWAY_LOCAL_DIR)")
 		fs.Float64Var(&g.SandboxSpeed, "sandbox-speed", 0, "simulated AWS at `N` times real time; 0 is instant")
 		fs.StringVar(&g.Plane, "plane", cmp.Or(getenv("SLIPWAY_PLANE"), controlplane.DefaultName), "`name` of the control plane in your account (env SLIPWAY_PLANE)")
+		fs.BoolVar(&g.Direct, "direct", on("SLIPWAY_DIRECT"), "deploy to AWS from this machine, with your own credentials (env SLIPWAY_DIRECT=1)")
+		fs.StringVar(&g.StateBucket, "state-bucket", "", "`bucket` of the stacks' records, with --direct (env SLIPWAY_STATE_BUCKET, CDKD_STATE_BUCKET; default cdkd-state-ACCOUNT)")
+		fs.StringVar(&g.StatePrefix, "state-prefix", "", "first part of the `keys` of records, with --direct (default \"cdkd\")")
+		fs.StringVar(&g.Profile, "profile", "", "AWS `profile` whose credentials are used (env AWS_PROFILE)")
 		fs.StringVar(&g.Region, "region", "", "`region` of stacks that name none (env AWS_REGION, AWS_DEFAULT_REGION)")
 	})
 	grouped(fs, groupOutput, func(fs *pflag.FlagSet) {
 		fs.BoolVarP(&g.Verbose, "verbose", "v", false, "show the app's own output, and values in full")
 	})
+}
+
+// choose lets a place that the command line names win over one that the environment names, and refuses two.
+func (g *globalFlags) choose(fs *pflag.FlagSet) error {
+	if !g.Local || !g.Direct {
+		return nil
+	}
+	local, direct := fs.Changed("local"), fs.Changed("direct")
+	if local == direct {
+		return usage("--local and --direct exclude each other", "")
+	}
+	g.Local, g.Direct = local, direct
+	return nil
 }
 
 // check completes the flags from the environment and refuses values that mean nothing.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
@@ -55,7 +56,12 @@ func (env *environment) follower(plane Plane, title string, expect views.Expecta
 	if env.streams.Live {
 		view = views.NewLive(env.streams.Err, title, expect)
 	}
-	return &views.Follower{Log: plane.Log(), Clock: env.clock, Renderers: []views.Renderer{view}}, view
+	f := &views.Follower{Log: plane.Log(), Clock: env.clock, Renderers: []views.Renderer{view}}
+	// Where every look is a request it is not taken as often as where it costs nothing.
+	if p, ok := plane.(interface{ FollowEvery() time.Duration }); ok {
+		f.Every = p.FollowEvery()
+	}
+	return f, view
 }
 
 // report says how a run that was followed has ended, and returns that as an exitError.

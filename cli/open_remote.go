@@ -38,6 +38,9 @@ func awsConfig(ctx context.Context, g globalFlags) (aws.Config, error) {
 	if g.Region != "" {
 		opts = append(opts, config.WithRegion(g.Region))
 	}
+	if g.Profile != "" {
+		opts = append(opts, config.WithSharedConfigProfile(g.Profile))
+	}
 	cfg, err := config.LoadDefaultConfig(ctx, opts...)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("reading the AWS configuration: %w", err)

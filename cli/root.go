@@ -37,6 +37,9 @@ waves of what can make progress now, and shows every step.`,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			env.streams.Verbose = global.Verbose
+			if err := global.choose(cmd.Flags()); err != nil {
+				return err
+			}
 			return global.check(env.getenv)
 		},
 	}

@@ -49,6 +49,8 @@ type Follower struct {
 	Renderers []Renderer
 	// Notices, when set, are lines that somebody else has to say while the run is followed.
 	Notices <-chan string
+	// Every, when set, is the least time between two looks.
+	Every time.Duration
 
 	runs  []*followedRun
 	known map[string]bool
@@ -111,7 +113,7 @@ func (f *Follower) Follow(ctx context.Context, runID string) (runlog.Header, err
 		for _, r := range f.Renderers {
 			r.Tick(now)
 		}
-		interval := max(followInterval, followPerRun*time.Duration(f.open()))
+		interval := max(followInterval, followPerRun*time.Duration(f.open()), f.Every)
 		if err := f.Clock.Sleep(ctx, interval); err != nil {
 			return header, err
 		}

@@ -66,6 +66,16 @@ func readContext(workDir, homeDir string, commandLine map[string]any) (*contextF
 	return c, nil
 }
 
+// ProjectContext returns the context that cdk.json, cdk.context.json and the user's .cdk.json give to an app in workDir
+// ("" is the current directory), for what a command must know of it before the app runs.
+func ProjectContext(workDir, homeDir string) (map[string]any, error) {
+	c, err := readContext(workDir, homeDir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.merged(), nil
+}
+
 // merged is the context that the app gets.
 func (c *contextFiles) merged() map[string]any {
 	out := map[string]any{
