@@ -57,6 +57,9 @@ type presence struct {
 	ahead time.Duration
 	known bool
 
+	// dead are the processes of this machine that it has found dead.
+	dead map[string]bool
+
 	stop context.CancelFunc
 	done chan struct{}
 }
@@ -142,9 +145,22 @@ func (p *presence) Alive(ctx context.Context, name string) bool {
 	case inprocess.Alive:
 		return true
 	case inprocess.Dead:
+		// This machine has forgotten it now, and what it has last said in the bucket may still look fresh.
+		p.mu.Lock()
+		if p.dead == nil {
+			p.dead = map[string]bool{}
+		}
+		p.dead[name] = true
+		p.mu.Unlock()
+		if err := p.objects.Delete(ctx, processKey(name), objectstore.Condition{}); err != nil {
+			p.logger.WarnContext(ctx, "could not tell others that a process is dead", "process", name, "error", err)
+		}
 		return false
 	}
-	if name == "" {
+	p.mu.Lock()
+	dead := p.dead[name]
+	p.mu.Unlock()
+	if dead || name == "" {
 		return false
 	}
 	info, err := p.objects.Head(ctx, processKey(name))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -93,6 +95,39 @@ func TestAProcessThatHasEndedInOrderIsDeadAtOnce(t *testing.T) {
 		t.Error("a process takes itself for dead")
 	}
 	if err := other.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAKilledProcessOfThisMachineIsDeadAtOnceAndStaysDead(t *testing.T) {
+	server := clock.NewFake(noon)
+	b := bucket(t, server)
+	dir := t.TempDir()
+	process, err := inprocess.OpenProcess(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &presence{process: process, objects: b, clock: server, logger: slog.New(slog.DiscardHandler)}
+	elsewhere := machine(t, b, server)
+	// What a killed process leaves: a file that nobody holds, and its last word in the bucket.
+	if err := os.WriteFile(filepath.Join(dir, "killed.lock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Put(t.Context(), processKey("killed"), []byte("{}"), objectstore.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if !elsewhere.Alive(t.Context(), "killed") {
+		t.Error("another machine can't know yet")
+	}
+	for range 3 {
+		if p.Alive(t.Context(), "killed") {
+			t.Error("it is taken for alive")
+		}
+	}
+	if elsewhere.Alive(t.Context(), "killed") {
+		t.Error("another machine does not learn of it")
+	}
+	if err := errors.Join(p.Close(t.Context()), elsewhere.Close(t.Context())); err != nil {
 		t.Error(err)
 	}
 }
