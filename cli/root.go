@@ -60,7 +60,7 @@ waves of what can make progress now, and shows every step.`,
 	add(commandsDeploy, newDeploy(env, global), newDiff(env, global), newDestroy(env, global), newRollback(env, global), newCancel(env, global, "cancel"))
 	add(commandsInspect, newSynth(env, global), newList(env, global), newRuns(env, global), newEvents(env, global), newState(env, global), newForceUnlock(env, global))
 	add(commandsLocal, newSandbox(env, global))
-	add(commandsOther, newVersion(env), newCompletion(env))
+	add(commandsOther, newBootstrap(env, global), newDoctor(env, global), newVersion(env), newCompletion(env))
 	root.SetHelpCommandGroupID(commandsOther)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { env.streams.Help(helpText(cmd)) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { env.streams.Help(helpText(cmd)); return nil })

@@ -74,7 +74,7 @@ func Open(ctx context.Context, opts Options) (*Plane, error) {
 			Next: "Give --region, or set AWS_REGION.",
 		}}
 	}
-	account, err := whose(ctx, cfg)
+	account, err := Account(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func Open(ctx context.Context, opts Options) (*Plane, error) {
 	return p, nil
 }
 
-// whose returns the account of the credentials.
-func whose(ctx context.Context, cfg aws.Config) (string, error) {
+// Account returns the account of the credentials.
+func Account(ctx context.Context, cfg aws.Config) (string, error) {
 	out, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", err, diag.Diagnostics{{
