@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/bootstrap"
-	"github.com/slipway-cdk/slipway/pkg/controlplane"
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/direct"
 	"github.com/slipway-cdk/slipway/pkg/run"
@@ -89,6 +88,7 @@ type installation struct {
 	f               *bootstrapFlags
 	asm             *assembly.Assembly
 	account, region string
+	name            string // the control plane's
 	bucket          statebucket.Found
 	parameters      map[string]string
 }
@@ -121,6 +121,7 @@ func (env *environment) bootstrapLocal(ctx context.Context, g globalFlags, f *bo
 	if err != nil {
 		return err
 	}
+	in.plane(g)
 	return env.withPlane(ctx, &g, func(plane Plane) error {
 		if in.account, in.region, err = plane.Identity(ctx); err != nil {
 			return err
@@ -145,6 +146,7 @@ func (env *environment) bootstrap(ctx context.Context, g globalFlags, f *bootstr
 		if in, err = f.begin(); err != nil {
 			return err
 		}
+		in.plane(g)
 	}
 	in.account, in.region = account, cfg.Region
 	choice, err := stateBucketChoice(g)
@@ -272,7 +274,7 @@ func (env *environment) roleStack(ctx context.Context, plane Plane, in *installa
 	}
 	recorded := false
 	for _, r := range refs {
-		recorded = recorded || r.Stack == bootstrap.RoleStackName && r.Region == in.region
+		recorded = recorded || r.Stack == bootstrap.RoleStackName(in.name) && r.Region == in.region
 	}
 	switch {
 	case in.f.Destroy && !recorded:
@@ -282,15 +284,16 @@ func (env *environment) roleStack(ctx context.Context, plane Plane, in *installa
 			return nil, err
 		}
 	}
-	return bootstrap.RoleStack(in.plane(), in.region, in.f.Policies)
+	return bootstrap.RoleStack(in.asm.Stacks[0].Name, in.name, in.region, in.f.Policies)
 }
 
-// plane is the control plane's name.
-func (in *installation) plane() string {
-	if v := in.parameters["NamePrefix"]; v != "" {
-		return v
+// plane takes the control plane's name over from the command line.
+func (in *installation) plane(g globalFlags) {
+	if in.parameters["NamePrefix"] == "" {
+		in.parameters["NamePrefix"] = g.Plane
 	}
-	return controlplane.DefaultName
+	in.name = in.parameters["NamePrefix"]
+	in.asm.Stacks[0].Name = bootstrap.StackName(in.name)
 }
 
 // askPolicies asks for the policies of a new execution role.
@@ -316,7 +319,7 @@ func (env *environment) askPolicies(ctx context.Context) ([]string, error) {
 
 // admit makes the control plane work under the execution role.
 func (env *environment) admit(ctx context.Context, plane Plane, in *installation) error {
-	rec, _, err := plane.States().Load(ctx, bootstrap.RoleStackName, in.region)
+	rec, _, err := plane.States().Load(ctx, bootstrap.RoleStackName(in.name), in.region)
 	if err != nil {
 		return err
 	}

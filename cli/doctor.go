@@ -32,11 +32,11 @@ something is wrong; warnings alone are no failure.`,
 				return err
 			}
 			if printPolicy {
-				d, err := controlplane.ReadDescriptor(ctx, ssm.NewFromConfig(cfg), controlplane.DefaultName)
+				d, err := controlplane.ReadDescriptor(ctx, ssm.NewFromConfig(cfg), global.Plane)
 				if err != nil {
 					return err
 				}
-				body, err := controlplane.CallerPolicy(d.Scope(controlplane.DefaultName)).JSON()
+				body, err := controlplane.CallerPolicy(d.Scope(global.Plane)).JSON()
 				if err != nil {
 					return err
 				}
@@ -47,7 +47,7 @@ something is wrong; warnings alone are no failure.`,
 				return err
 			}
 			checks := doctor.Examine(ctx, doctor.Patient{
-				Config: cfg, Bucket: choice, Plane: controlplane.DefaultName, Release: readVersion().Version,
+				Config: cfg, Bucket: choice, Plane: global.Plane, Release: readVersion().Version,
 				Providers: func(account string) *provider.Registry {
 					accounts := &controlplane.Accounts{Base: cfg, Own: account, Clock: clock.Real{}}
 					return accounts.Providers(clock.Real{}, nil)

@@ -10,12 +10,23 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/controlplane"
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 )
 
-// StackName is the name of the control plane's stack.
-const StackName = "SlipwayControlPlane"
+// stackName is the name that the assembly gives the control plane's stack.
+const stackName = "SlipwayControlPlane"
+
+// StackName is the name of the stack of a control plane: several can stand beside each other in a region.
+func StackName(plane string) string { return named(stackName, plane) }
+
+func named(stack, plane string) string {
+	if plane == "" || plane == controlplane.DefaultName {
+		return stack
+	}
+	return stack + "-" + plane
+}
 
 // FindAssembly finds the assembly of the control plane: the directory that is named, else "control-plane" beside the
 // program, where a release has it, else infra/cdk.out of a source tree, where `make synth` writes it.
@@ -32,10 +43,10 @@ func FindAssembly(named, program, workDir string) (*assembly.Assembly, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the assembly of the control plane in %s: %w", dir, err)
 		}
-		if len(asm.Stacks) != 1 || asm.Stacks[0].Name != StackName {
+		if len(asm.Stacks) != 1 || asm.Stacks[0].Name != stackName {
 			return nil, diag.Diagnostics{{
 				Severity: diag.Error, Summary: dir + " is not the assembly of the control plane",
-				Detail: "it does not have the one stack " + StackName, Next: "`make synth` makes it from the sources, in infra/cdk.out.",
+				Detail: "it does not have the one stack " + stackName, Next: "`make synth` makes it from the sources, in infra/cdk.out.",
 			}}
 		}
 		return asm, nil

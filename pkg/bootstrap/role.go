@@ -16,7 +16,7 @@ import (
 )
 
 // RoleStackName is the name of the stack with the execution role of a control plane's own account.
-const RoleStackName = "SlipwayExecutionRole"
+func RoleStackName(plane string) string { return named("SlipwayExecutionRole", plane) }
 
 // RoleName is the name of the role: one that the template's ExecutionRoleNames allow the functions to assume.
 func RoleName(plane, region string) string { return "slipway-execution-" + plane + "-" + region }
@@ -40,12 +40,12 @@ func CheckPolicies(policies []string) error {
 
 // RoleStack is the stack with the execution role under which the stacks of the control plane's own account are worked
 // on. It may be assumed by the roles of the control plane's functions, and may do what the policies in its parameter
-// allow. Without policies those of the deploy before are kept.
-func RoleStack(plane, region string, policies []string) (*assembly.Stack, error) {
+// allow; stack is the control plane's. Without policies those of the deploy before are kept.
+func RoleStack(stack, plane, region string, policies []string) (*assembly.Stack, error) {
 	role := RoleName(plane, region)
 	var trusted []any
 	for _, output := range []string{"PlannerRoleArn", "ProvisionerRoleArn", "PublisherRoleArn", "JanitorRoleArn"} {
-		trusted = append(trusted, map[string]any{"Fn::GetStackOutput": map[string]any{"StackName": StackName, "OutputName": output}})
+		trusted = append(trusted, map[string]any{"Fn::GetStackOutput": map[string]any{"StackName": stack, "OutputName": output}})
 	}
 	template, err := json.Marshal(map[string]any{
 		"Description": "Slipway: the role under which the control plane " + plane + " works on stacks of its own account",
@@ -64,7 +64,8 @@ func RoleStack(plane, region string, policies []string) (*assembly.Stack, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &assembly.Stack{ID: RoleStackName, DisplayName: RoleStackName, Name: RoleStackName, Template: template, DependsOn: []string{StackName}}
+	name := RoleStackName(plane)
+	s := &assembly.Stack{ID: name, DisplayName: name, Name: name, Template: template, DependsOn: []string{stack}}
 	if len(policies) > 0 {
 		s.Parameters = map[string]string{PoliciesParameter: strings.Join(policies, ",")}
 	}

@@ -177,7 +177,7 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 	const name = "control plane: resources"
 	objects := &store.Store{Client: store.NewClient(x.Config, bucket.Region), Bucket: bucket.Name, Owner: bucket.Owner}
 	states := &state.Store{Objects: objects, Prefix: x.Bucket.Prefix}
-	rec, _, err := states.Load(ctx, bootstrap.StackName, d.Region)
+	rec, _, err := states.Load(ctx, bootstrap.StackName(x.Plane), d.Region)
 	switch {
 	case state.IsNotFound(err):
 		x.say(name, Unknown, "its stack was not deployed with Slipway, or the state bucket is another one", "")
@@ -195,7 +195,7 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 			continue
 		}
 		live, err := p.Read(ctx, provider.Request{
-			Account: x.account, Region: d.Region, Stack: bootstrap.StackName, LogicalID: id, Type: r.ResourceType,
+			Account: x.account, Region: d.Region, Stack: bootstrap.StackName(x.Plane), LogicalID: id, Type: r.ResourceType,
 			PhysicalID: r.PhysicalID, Previous: r.Properties, Attributes: r.Attributes,
 		})
 		if provider.IsNotFound(err) {
