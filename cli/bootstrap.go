@@ -259,7 +259,13 @@ func (env *environment) install(ctx context.Context, plane Plane, in *installati
 		}
 	}
 	if in.f.Destroy {
+		if err := bootstrap.Remember(ctx, plane.States(), own.Name, in.region, env.clock.Now()); err != nil {
+			return err
+		}
 		return env.change(ctx, plane, in.asm, stacks, in.f.change, change{command: runlog.CommandDestroy, options: run.Options{Concurrency: defaultConcurrency}})
+	}
+	if err := bootstrap.Recall(ctx, plane.States(), own.Name, in.region); err != nil {
+		return err
 	}
 	return env.change(ctx, plane, in.asm, stacks, in.f.change, change{
 		command: runlog.CommandDeploy, parameters: values, options: run.Options{Concurrency: defaultConcurrency},
@@ -324,9 +330,9 @@ func (env *environment) admit(ctx context.Context, plane Plane, in *installation
 		return err
 	}
 	role, _ := rec.Outputs["RoleArn"].(string)
-	written, err := bootstrap.WritePolicy(ctx, plane.States().Objects, role)
-	if err == nil && !written {
-		env.streams.Notice("The policy slipway/policy.json is there and was left as it is; the execution role is %s.", role)
+	stands, err := bootstrap.WritePolicy(ctx, plane.States().Objects, role)
+	if err == nil && !stands {
+		env.streams.Notice("The policy slipway/policy.json is yours and was left as it is; the execution role is %s.", role)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,8 +74,8 @@ func RoleStack(stack, plane, region string, policies []string) (*assembly.Stack,
 }
 
 // WritePolicy makes the control plane work under the execution role, by a policy that otherwise is the one of a control
-// plane that was given none. A policy that is there is left as it is: written tells.
-func WritePolicy(ctx context.Context, objects objectstore.Store, roleARN string) (written bool, err error) {
+// plane that was given none. Another policy that is there is left as it is, and then stands is false.
+func WritePolicy(ctx context.Context, objects objectstore.Store, roleARN string) (stands bool, err error) {
 	p := admission.Open()
 	for i := range p.Rules {
 		p.Rules[i].Name = "everybody who may upload, under the execution role of this account"
@@ -85,7 +86,11 @@ func WritePolicy(ctx context.Context, objects objectstore.Store, roleARN string)
 		_, err = objects.Put(ctx, admission.PolicyKey, body, objectstore.Condition{IfNoneMatch: true})
 	}
 	if errors.Is(err, objectstore.ErrPrecondition) {
-		return false, nil
+		there, err := objects.Get(ctx, admission.PolicyKey)
+		if err != nil {
+			return false, fmt.Errorf("reading the control plane's policy: %w", err)
+		}
+		return bytes.Equal(there.Body, body), nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("writing the control plane's policy: %w", err)
