@@ -27,6 +27,8 @@ func newStores(s settings) stores {
 // versions are kept for a day only; an inbox object's version is what names its deployment.
 func newUploads(s settings) awss3.CfnBucket {
 	bucket := awss3.NewCfnBucket(s.stack, jsii.String("Uploads"), &awss3.CfnBucketProps{
+		// A generated name is made of the stack's and the resource's, and names of buckets are everybody's.
+		BucketName: jsii.String(*s.prefix + "-" + *awscdk.Aws_ACCOUNT_ID() + "-" + *awscdk.Aws_REGION()),
 		BucketEncryption: &awss3.CfnBucket_BucketEncryptionProperty{
 			ServerSideEncryptionConfiguration: []any{&awss3.CfnBucket_ServerSideEncryptionRuleProperty{
 				ServerSideEncryptionByDefault: &awss3.CfnBucket_ServerSideEncryptionByDefaultProperty{
