@@ -1,0 +1,69 @@
+//go:build emulators
+
+package bootstrap
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/slipway-cdk/slipway/pkg/direct"
+	"github.com/slipway-cdk/slipway/pkg/emulators"
+	store "github.com/slipway-cdk/slipway/pkg/objectstore/s3"
+)
+
+func TestABucketIsMadeOnceAndWhatIsSetOtherwiseStays(t *testing.T) {
+	if os.Getenv("SLIPWAY_TEST_EMULATOR") == "moto" {
+		t.Skip("moto refuses what its policies deny to its own caller")
+	}
+	cfg := emulators.Config(t)
+	account, err := direct.Account(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := StateBucket(fmt.Sprintf("slipway-bootstrap-%d", time.Now().UnixNano()), "us-east-1", account)
+	if made, err := b.Make(t.Context(), cfg); err != nil || !made {
+		t.Fatalf("%t, %v", made, err)
+	}
+	client := store.NewClient(cfg, "us-east-1")
+	policy, err := client.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: &b.Name})
+	if err != nil || !strings.Contains(aws.ToString(policy.Policy), "aws:SecureTransport") || !strings.Contains(aws.ToString(policy.Policy), account) {
+		t.Errorf("the policy is %v", err)
+	}
+	versioning, err := client.GetBucketVersioning(t.Context(), &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	if err != nil || versioning.Status != "Enabled" {
+		t.Errorf("the versioning is %v, %v", versioning, err)
+	}
+	lifecycle, err := client.GetBucketLifecycleConfiguration(t.Context(), &s3.GetBucketLifecycleConfigurationInput{Bucket: &b.Name})
+	if err != nil || len(lifecycle.Rules) != 3 {
+		t.Errorf("the lifecycle is %v, %v", lifecycle, err)
+	}
+	own := `{"Version":"2012-10-17","Statement":[{"Sid":"Own","Effect":"Deny","Principal":"*","Action":"s3:DeleteBucket","Resource":"arn:aws:s3:::` + b.Name + `"}]}`
+	if _, err := client.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &b.Name, Policy: &own}); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := b.Make(t.Context(), cfg); err != nil || made {
+		t.Fatalf("the second time: %t, %v", made, err)
+	}
+	if policy, err = client.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: &b.Name}); err != nil || !strings.Contains(aws.ToString(policy.Policy), "Own") {
+		t.Errorf("a policy of somebody's own is gone: %v", err)
+	}
+	assets := AssetBucket(account, "us-east-1")
+	assets.Name = b.Name + "-assets"
+	if _, err := assets.Make(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &assets.Name, Key: aws.String("k")}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := assets.Remove(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
