@@ -54,7 +54,7 @@ func whereFlags(g globalFlags) []string {
 	if g.Direct {
 		flags = []string{"--direct"}
 		for _, f := range []struct{ name, value string }{
-			{"--state-bucket", g.StateBucket}, {"--state-prefix", g.StatePrefix}, {"--profile", g.Profile},
+			{"--state-bucket", g.StateBucket}, {"--state-prefix", g.StatePrefix}, {"--profile", g.Profile}, {"--plane", g.Plane},
 		} {
 			if f.value != "" {
 				flags = append(flags, f.name, f.value)

@@ -39,7 +39,7 @@ func openDirect(ctx context.Context, g globalFlags) (*direct.Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	return direct.Open(ctx, direct.Options{Config: cfg, Bucket: choice, Dir: processDir(), Carrier: carrier(g)})
+	return direct.Open(ctx, direct.Options{Config: cfg, Bucket: choice, Dir: processDir(), ControlPlane: g.Plane, Carrier: carrier(g)})
 }
 
 // stateBucketChoice is what names the state bucket here: the command line, the environment, the app's cdk.json.
