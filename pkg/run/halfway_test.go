@@ -32,7 +32,7 @@ func TestAnUpdateThatFailsHalfwayIsRecordedAsFarAsItHasCome(t *testing.T) {
 		t.Errorf("back to the old version: %s %+v", h.Result, h.Counts)
 	}
 	id := w.record("App").Resources["A"].PhysicalID
-	if d := cmp.Diff(object{"DisplayName": "one", "SignatureVersion": "1"}, object(w.cloud.live[id].Properties)); d != "" {
+	if d := cmp.Diff(object{"DisplayName": "one", "SignatureVersion": "1"}, w.cloud.live[id].Properties); d != "" {
 		t.Errorf("what is live (-want +got):\n%s", d)
 	}
 }
@@ -48,7 +48,7 @@ func TestAnUpdateThatFailsHalfwayIsRolledBack(t *testing.T) {
 		t.Fatal(w.story(h.RunID))
 	}
 	w.asBefore(was, live)
-	if d := cmp.Diff(object{"DisplayName": "one", "SignatureVersion": "1"}, object(w.cloud.live[id].Properties)); d != "" {
+	if d := cmp.Diff(object{"DisplayName": "one", "SignatureVersion": "1"}, w.cloud.live[id].Properties); d != "" {
 		t.Errorf("what is live (-want +got):\n%s", d)
 	}
 }
