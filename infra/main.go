@@ -38,8 +38,12 @@ func main() {
 	}
 	newControlPlane(app, found)
 	check(app)
-	if found := problems(app.Synth(nil)); len(found) > 0 {
-		fmt.Fprintln(os.Stderr, "infra: the template breaks rules:\n"+strings.Join(found, "\n"))
+	broken, err := problems(*app.Synth(nil).Directory())
+	if err == nil && len(broken) > 0 {
+		err = fmt.Errorf("the template breaks rules:\n%s", strings.Join(broken, "\n"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "infra:", err)
 		jsii.Close()
 		os.Exit(1)
 	}

@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/cxapi"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
+
+	"github.com/slipway-cdk/slipway/pkg/assembly"
 )
 
 // check has cdk-nag hold the app against its rules for AWS solutions (https://github.com/cdklabs/cdk-nag). What it
@@ -67,13 +68,18 @@ func suppress(of constructs.IConstruct, rule, reason string, patterns ...string)
 }
 
 // problems are the errors and warnings that constructs and rules have left in an assembly.
-func problems(asm cxapi.CloudAssembly) (found []string) {
-	for _, stack := range *asm.Stacks() {
-		for _, m := range *stack.Messages() {
-			if m.Level != cxapi.SynthesisMessageLevel_INFO {
-				found = append(found, fmt.Sprintf("%s: %s: %v", m.Level, *m.Id, m.Entry.Data))
+func problems(dir string) ([]string, error) {
+	asm, err := assembly.Read(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading what was synthesized: %w", err)
+	}
+	var found []string
+	for _, stack := range asm.Stacks {
+		for _, m := range stack.Messages {
+			if m.Level != assembly.LevelInfo {
+				found = append(found, fmt.Sprintf("%s: %s: %s", m.Level, m.Path, m.Text))
 			}
 		}
 	}
-	return found
+	return found, nil
 }

@@ -53,8 +53,9 @@ func synthesize(dir string) (string, error) {
 	app := newApp(jsii.String(out))
 	newControlPlane(app, found)
 	check(app)
-	synthesized.problems = problems(app.Synth(nil))
-	return out, nil
+	app.Synth(nil)
+	synthesized.problems, err = problems(out)
+	return out, err
 }
 
 // writeArchives writes archives that differ from each other.
