@@ -128,7 +128,7 @@ for name in "$@"; do
 		# shellcheck disable=SC2086 # lists of words
 		SLIPWAY_TEST_ENDPOINT=http://127.0.0.1:$port SLIPWAY_TEST_EMULATOR=$name SLIPWAY_TEST_REPORT=$work/report \
 			SLIPWAY_TEST_SERIAL=$serial SLIPWAY_TEST_BRIDGE=http://127.0.0.1:$bridge_port \
-			SLIPWAY_TEST_PLANE=$work/plane SLIPWAY_TEST_GUESTBOOK=$work/guestbook SLIPWAY_TEST_COSTS=$work/costs AWS_EC2_METADATA_DISABLED=true go test -count=1 -timeout 30m -tags emulators ${GO_TEST_ARGS:-} $packages
+			SLIPWAY_TEST_PLANE=$work/plane SLIPWAY_TEST_GUESTBOOK=$work/guestbook SLIPWAY_TEST_COSTS=$work/costs AWS_EC2_METADATA_DISABLED=true go test -count=1 -timeout 60m -tags emulators ${GO_TEST_ARGS:-} $packages
 	); then
 		stop
 	else
