@@ -45,7 +45,7 @@ type Leftover struct {
 	Policy       string
 	// RunID is the run that has left it.
 	RunID string
-	// Remnant: a creation that failed has left it, and nothing uses it.
+	// Remnant: a creation that failed has left it, or it has the name that the next one is to get: it goes first.
 	Remnant bool
 }
 

@@ -3,6 +3,8 @@ package run_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
@@ -42,5 +44,35 @@ func TestLeftoversOfOneNameAreToldApartByTheirType(t *testing.T) {
 	}
 	if left := w.pending("App"); len(left) != 0 {
 		t.Errorf("%v is still to be removed", left)
+	}
+}
+
+// TestAnOldHalfGoesBeforeItsNameIsTakenBack: a rename whose cleanup was cancelled is taken back. The name is still that of
+// the old half, which has to go first.
+func TestAnOldHalfGoesBeforeItsNameIsTakenBack(t *testing.T) {
+	named := func(name string) object { return one("A", topic(object{"TopicName": name})) }
+	for name, want := range map[string][]string{
+		"first": {"delete A", "create A", "delete A"}, // its old half, then what is recorded now
+		"third": {"create A", "delete A", "delete A"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deploy(named("first"))
+			m := w.submitDeploy(named("second"))
+			m.until(func() bool { return len(w.cloud.steps("create A")) == 2 && m.atNext() })
+			w.cancel(m.runID)
+			w.cut(w.finish(m))
+			if left := w.pending("App"); len(left) != 1 {
+				t.Fatalf("waiting for their cleanup: %v", left)
+			}
+			w.cloud.forget()
+			if h := w.deploy(named(name)); h.Result != runlog.ResultSucceeded {
+				t.Fatal(w.story(h.RunID))
+			}
+			if d := cmp.Diff(want, stepsOf(w)); d != "" {
+				t.Errorf("calls (-want +got):\n%s", d)
+			}
+			w.accounted("App")
+		})
 	}
 }

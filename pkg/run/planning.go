@@ -260,7 +260,7 @@ func (e *Engine) planDeploy(ctx context.Context, req Request, s StackRequest, t 
 	p.file.Attributes = wantedAttributes(t, deps)
 	p.file.Plan = plan.Build(plan.Input{
 		Changes: result.Changes, Dependencies: result.Dependencies, Record: l.stands,
-		DeleteEdges: template.DeleteEdges(deployed(l.stands)), Leftovers: leftovers(l),
+		DeleteEdges: template.DeleteEdges(deployed(l.stands)), Leftovers: inTheWayFirst(leftovers(l), l, result.Changes),
 		Unchanged: result.Unchanged,
 	})
 	p.file.Plan.Operations = append(p.file.Plan.Operations, handlersChoice(p.file.Plan, l.stands)...)
@@ -340,18 +340,6 @@ func wantedAttributes(t *template.Template, deps map[string][]template.Reference
 	}
 	for _, list := range out {
 		slices.Sort(list)
-	}
-	return out
-}
-
-// leftovers lists the old halves that an earlier run has left, for the plan.
-func leftovers(l *ledger) []plan.Leftover {
-	var out []plan.Leftover
-	for _, old := range l.cleanup {
-		out = append(out, plan.Leftover{
-			LogicalID: old.LogicalID, Type: old.Resource.ResourceType, PhysicalID: old.Resource.PhysicalID,
-			Dependencies: old.Resource.Dependencies, Policy: old.Resource.UpdateReplacePolicy, RunID: old.RunID, Remnant: old.Remnant,
-		})
 	}
 	return out
 }

@@ -136,6 +136,7 @@ func Run(seed uint64, opts Options) Result {
 	w.states = &state.Store{Objects: w.objects}
 	w.cloud = newCloud(w)
 	w.draw()
+	w.tellOfThePast(rand.New(rand.NewPCG(seed, 4)))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -166,6 +167,23 @@ func (w *world) draw() {
 		w.stacks = append(w.stacks, newStack(w.rng, "S"+number(i+1), w.stacks))
 	}
 	w.newPlane(w.local)
+}
+
+// tellOfThePast gives the stacks of some histories as many earlier runs as are kept, so that each run makes one go. rng is
+// its own: histories are the same but for that.
+func (w *world) tellOfThePast(rng *rand.Rand) {
+	if rng.IntN(8) > 0 {
+		return
+	}
+	for _, s := range w.stacks {
+		for i := range state.KeptDeployments {
+			id := fmt.Sprintf("20260101T0000%02d000Z-00000000", i)
+			run := state.DeploymentRun{RunID: id, Command: "deploy", StartedAt: "2026-01-01T00:00:00.000Z", Result: "SUCCEEDED"}
+			if err := w.states.WriteDeployment(context.Background(), s.name, region, nil, run); err != nil {
+				panic(err) // memory does not fail
+			}
+		}
+	}
 }
 
 // process makes somebody who makes calls.
