@@ -11,6 +11,9 @@ import (
 // that save is only that there is no record, which is true again once others have destroyed the stack: a step that was
 // held up for so long would bring back a record of what is gone.
 //
+// The same holds for a run that has saved a record before, which others have removed since: what it has seen to exist a
+// moment ago may have gone with it.
+//
 // Then every resource in it is looked at, and what is gone is taken out again. The record is not simply removed: whoever
 // has fenced the step may have relied on it already.
 func (e *Engine) checkFirst(ctx context.Context, l *ledger, h runlog.Header) error {
@@ -18,7 +21,8 @@ func (e *Engine) checkFirst(ctx context.Context, l *ledger, h runlog.Header) err
 	if err != nil {
 		return fmt.Errorf("reading the header of run %s: %w", h.RunID, err)
 	}
-	if now.Status == h.Status && now.Epoch == h.Epoch {
+	fenced := now.Status != h.Status || now.Epoch != h.Epoch
+	if !fenced && h.StateETag == "" {
 		return nil
 	}
 	var gone []string
@@ -34,15 +38,20 @@ func (e *Engine) checkFirst(ctx context.Context, l *ledger, h runlog.Header) err
 	for _, id := range gone {
 		delete(l.record.Resources, id)
 	}
-	switch {
-	case len(gone) == 0:
-	case empty(l):
-		err = e.States.Delete(ctx, h.Stack.Name, h.Stack.Region, l.stateETag)
-	default:
-		_, err = e.States.Save(ctx, l.record, l.stateETag)
+	if len(gone) > 0 {
+		if l.stateETag, err = e.States.Save(ctx, l.record, l.stateETag); err != nil {
+			return fmt.Errorf("taking back a part of the record of stack %s: %w", h.Stack.Name, err)
+		}
+		l.stands = l.record
+		l.record = copyRecord(l.stands, runlog.StackRef{})
 	}
-	if err != nil {
-		return fmt.Errorf("taking back the record of stack %s: %w", h.Stack.Name, err)
+	if !fenced {
+		return nil
+	}
+	if empty(l) {
+		if err := e.States.Delete(ctx, h.Stack.Name, h.Stack.Region, l.stateETag); err != nil {
+			return fmt.Errorf("taking back the record of stack %s: %w", h.Stack.Name, err)
+		}
 	}
 	return fmt.Errorf("run %s: %w", h.RunID, runlog.ErrFenced)
 }

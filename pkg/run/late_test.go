@@ -90,6 +90,31 @@ func TestAFirstRecordThatIsSavedLateNamesNothingThatIsGone(t *testing.T) {
 	}
 }
 
+// TestARunIsSettledWhoseRecordWasSavedAndRemoved: a run dies after it has saved the stack's first record and before its
+// header says so; somebody frees its lock and destroys the stack. What it had made is gone when it is settled.
+func TestARunIsSettledWhoseRecordWasSavedAndRemoved(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(timeout("1"))
+	m.until(m.atNext)
+	w.faults.on = "put slipway/runs/" + m.runID + "/decisions/00002.json"
+	w.faults.dies = true
+	m.step()
+	m.stop()
+	w.faults.revive()
+	if w.record("App") == nil || w.header(m.runID).StateETag != "" {
+		t.Fatalf("the record is %+v, the header %+v", w.record("App"), w.header(m.runID))
+	}
+	if _, err := w.states.ForceUnlock(t.Context(), "App", region); err != nil {
+		t.Fatal(err)
+	}
+	w.finish(w.submit(order{stack: "App", command: runlog.CommandDestroy}))
+	w.settle(w.process("janitor"), m.runID)
+	w.accounted("App")
+	if rec := w.record("App"); rec != nil && len(rec.Resources) > 0 {
+		t.Errorf("the record names %v", sortedKeys(rec))
+	}
+}
+
 func TestAnOpenThatIsHeldUpLeavesNoLock(t *testing.T) {
 	w := newWorld(t)
 	m := w.submitDeploy(timeout("1"))

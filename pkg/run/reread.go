@@ -58,7 +58,10 @@ func (e *Engine) foldRun(ctx context.Context, h *runlog.Header, file planFile, o
 			return err
 		}
 	}
-	if _, err := e.foldResults(ctx, h.Stack, l, ops, byID, last.Folded, l.stateETag != h.StateETag); err != nil {
+	// Where there is no record, the run may have saved one all the same and died before its header told so, and others
+	// may have removed it since.
+	foreign := l.stateETag != h.StateETag || l.stateETag == ""
+	if _, err := e.foldResults(ctx, h.Stack, l, ops, byID, last.Folded, foreign); err != nil {
 		return err
 	}
 	for _, id := range l.conflicts {

@@ -86,10 +86,10 @@ func (s *stack) mutate(rng *rand.Rand) {
 	for range 1 + rng.IntN(4) {
 		i := rng.IntN(len(s.resources))
 		r := s.resources[i]
-		switch rng.IntN(10) {
+		switch rng.IntN(12) {
 		case 0, 1, 2:
 			r.text++
-		case 3, 4:
+		case 3, 4, 10, 11:
 			r.fixed++
 		case 5:
 			s.add(rng)
