@@ -31,7 +31,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "guestbook: unpacking the function's code:", err)
 		os.Exit(1)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	defer os.RemoveAll(dir)
 	cfg.handler = dir
 	data := newDataStack(app, "GuestbookData")
 	newWebStack(app, "GuestbookWeb", data, cfg)

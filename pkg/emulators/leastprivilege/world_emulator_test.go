@@ -344,17 +344,6 @@ func (w *world) caller() *remote.Plane {
 	return p
 }
 
-// read is an object's body.
-func (w *world) read(bucket, key string) string {
-	w.Helper()
-	out, err := w.bucket.GetObject(w.Context(), &sdk.GetObjectInput{Bucket: &bucket, Key: &key})
-	w.must(err)
-	defer out.Body.Close()
-	b, err := io.ReadAll(out.Body)
-	w.must(err)
-	return string(b)
-}
-
 func notice(key, version string) []byte {
 	return []byte(fmt.Sprintf(`{"source":"aws.s3","detail-type":"Object Created","time":"2026-11-29T21:31:24Z","detail":{"bucket":{"name":%q},"object":{"key":%q,"size":1,"version-id":%q}}}`, uploads, key, version))
 }
