@@ -9,17 +9,13 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/run/execution"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
-// UploadRef points to what a run was asked for with: an object of the uploads bucket. It is all that an execution's
-// input says of it.
-type UploadRef struct {
-	Key string `json:"key"`
-	// Version is the version of the object; "" is the current one.
-	Version string `json:"version,omitempty"`
-}
+// UploadRef points to what a run was asked for with.
+type UploadRef = execution.UploadRef
 
 // Upload is the archive that the sources of a request's assets are in, as it was admitted.
 type Upload struct {
@@ -153,16 +149,5 @@ func (e *Engine) admitCancel(ctx context.Context, h runlog.Header, ref UploadRef
 // ValidRunID reports whether a string has the form of a run id.
 func ValidRunID(s string) bool { return runIDPattern.MatchString(s) }
 
-// UploadExecution is the input of the execution that an upload begins with. It is the same however often that is
-// started.
-type UploadExecution struct {
-	RunID   string         `json:"runId"`
-	Command runlog.Command `json:"command"`
-	Upload  UploadRef      `json:"upload"`
-}
-
-// Name is the name of the execution: an execution of another name is not admitted.
-func (x UploadExecution) Name() string { return ExecutionName("deployment", x.Command, x.RunID) }
-
-// Input is the execution's input as JSON.
-func (x UploadExecution) Input() ([]byte, error) { return marshal(x) }
+// UploadExecution is the input of the execution that an upload begins with.
+type UploadExecution = execution.Upload

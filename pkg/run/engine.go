@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/provider"
+	"github.com/slipway-cdk/slipway/pkg/run/execution"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/secret"
 	"github.com/slipway-cdk/slipway/pkg/state"
@@ -129,18 +129,9 @@ func token(runID, opID, action string, attempt int) string {
 	return "slipway-" + digest(runID, opID, action, fmt.Sprint(attempt))[:48]
 }
 
-var notExecutionChar = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// ExecutionName makes the name of a run's execution: "{subject}-{command}-{runId}", legal for Step Functions
-// (80 characters of a safe set); a subject that had to be changed is told apart by a hash.
+// ExecutionName makes the name of a run's execution.
 func ExecutionName(subject string, command runlog.Command, runID string) string {
-	tail := "-" + string(command) + "-" + runID
-	safe := notExecutionChar.ReplaceAllString(subject, "-")
-	if limit := 80 - len(tail); safe != subject || len(safe) > limit {
-		sum := digest(subject)[:8]
-		safe = safe[:min(len(safe), limit-9)] + "-" + sum
-	}
-	return safe + tail
+	return execution.Name(subject, command, runID)
 }
 
 // executionOf is the name of the first execution of a run. It lasts as long as its successors do.

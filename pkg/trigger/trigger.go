@@ -21,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/slipway-cdk/slipway/pkg/clock"
-	"github.com/slipway-cdk/slipway/pkg/run"
+	"github.com/slipway-cdk/slipway/pkg/run/execution"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
@@ -115,7 +115,7 @@ func (t *Trigger) Handle(ctx context.Context, payload []byte) (Started, error) {
 }
 
 // execution is what an event is to start.
-func (t *Trigger) execution(ctx context.Context, payload []byte) (x run.UploadExecution, ignored string) {
+func (t *Trigger) execution(ctx context.Context, payload []byte) (x execution.Upload, ignored string) {
 	var e Event
 	x.Command = runlog.CommandDeploy
 	if err := json.Unmarshal(payload, &e); err != nil || e.Detail.Object.Key == "" || e.Detail.Bucket.Name != t.Bucket || !strings.HasPrefix(e.Detail.Object.Key, inbox) {
@@ -134,7 +134,7 @@ func (t *Trigger) execution(ctx context.Context, payload []byte) (x run.UploadEx
 	if strings.HasSuffix(object.Key, "/") && object.Size == 0 {
 		return x, "it is the marker of a folder"
 	}
-	x.Upload = run.UploadRef{Key: object.Key, Version: object.VersionID}
+	x.Upload = execution.UploadRef{Key: object.Key, Version: object.VersionID}
 	x.RunID = runID(t.created(ctx, e), t.Bucket, object.Key, object.VersionID, unversioned(e))
 	return x, ""
 }

@@ -43,11 +43,13 @@ func main() {
 	}
 }
 
-// row is what was measured of one function; times are medians, in milliseconds.
+// row is what was measured of one function; times are in milliseconds. The shortest starts are compared: others that use the
+// machine only ever make a start longer.
 type row struct {
 	Function string  `json:"function"`
 	ArchiveB int     `json:"archiveBytes"`
 	InitMS   float64 `json:"initMs"`
+	MedianMS float64 `json:"medianMs"`
 	Times    float64 `json:"timesHello"`
 }
 
@@ -84,13 +86,14 @@ func measure(archives []string, rounds int, asJSON bool) (slow bool, err error) 
 	rows := make([]row, len(names))
 	for i, name := range names {
 		slices.Sort(taken[i])
-		init := float64(taken[i][len(taken[i])/2].Microseconds()) / 1000
-		rows[i] = row{Function: name, ArchiveB: len(codes[i]), InitMS: init}
-		rows[i].Times = init / rows[0].InitMS
+		rows[i] = row{Function: name, ArchiveB: len(codes[i]), InitMS: ms(taken[i][0]), MedianMS: ms(taken[i][len(taken[i])/2])}
+		rows[i].Times = rows[i].InitMS / rows[0].InitMS
 		slow = slow || rows[i].Times > most
 	}
 	return slow, show(rows, asJSON)
 }
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // start invokes a function in a process of its own. What it answers to an empty event is of no interest.
 func start(b *bridge.Bridge, name string, archive []byte, round int) (time.Duration, error) {
@@ -147,9 +150,9 @@ func show(rows []row, asJSON bool) error {
 		return e.Encode(rows)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "function\tarchive\tstart\ttimes hello\t")
+	fmt.Fprintln(w, "function\tarchive\tmedian\tshortest\ttimes hello\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%.1f MB\t%.1f ms\t%.1f\t\n", r.Function, float64(r.ArchiveB)/1e6, r.InitMS, r.Times)
+		fmt.Fprintf(w, "%s\t%.1f MB\t%.1f ms\t%.1f ms\t%.1f\t\n", r.Function, float64(r.ArchiveB)/1e6, r.MedianMS, r.InitMS, r.Times)
 	}
 	return w.Flush()
 }
