@@ -33,18 +33,20 @@ const (
 
 // TestDirect deploys with --direct's plane against an emulator.
 func TestDirect(t *testing.T) {
-	if os.Getenv("SLIPWAY_TEST_EMULATOR") == "moto" {
-		t.Skip("moto has no API Gateway v2 stages as AWS has them")
+	cfg := emulators.Config(t)
+	account, err := direct.Account(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
 	}
-	client := s3.NewClient(emulators.Config(t), "")
+	client := s3.NewClient(cfg, "")
 	name := fmt.Sprintf("slipway-direct-%d", time.Now().UnixNano())
-	for _, b := range []string{name, "cdk-hnb659fds-assets-000000000000-us-east-1"} {
+	for _, b := range []string{name, "cdk-hnb659fds-assets-" + account + "-us-east-1"} {
 		if _, err := client.CreateBucket(t.Context(), &sdk.CreateBucketInput{Bucket: &b}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	dir := t.TempDir()
-	first, second := forAccount(t), forAccount(t, "message=Hello", "visibility=90", "archive=true")
+	first, second := forAccount(t, account), forAccount(t, account, "message=Hello", "visibility=90", "archive=true")
 
 	p := openDirect(t, name, dir, nil)
 	if c := directly(t, p, first, runlog.CommandDeploy); c.Created != 17 {
@@ -150,7 +152,7 @@ func directly(t *testing.T, p *direct.Plane, asm *assembly.Assembly, command run
 }
 
 // forAccount is the app for the emulator's account.
-func forAccount(t *testing.T, context ...string) *assembly.Assembly {
+func forAccount(t *testing.T, account string, context ...string) *assembly.Assembly {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -161,7 +163,7 @@ func forAccount(t *testing.T, context ...string) *assembly.Assembly {
 		t.Fatal(err)
 	}
 	asm, err := synth.Run(t.Context(), synth.Options{
-		App: `"` + self + `"`, WorkDir: t.TempDir(), Account: "000000000000", Region: "us-east-1",
+		App: `"` + self + `"`, WorkDir: t.TempDir(), Account: account, Region: "us-east-1",
 		Context: values, Env: append(os.Environ(), "GUESTBOOK_TEST_APP=1"),
 	})
 	if err != nil {

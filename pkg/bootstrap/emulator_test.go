@@ -3,8 +3,8 @@
 package bootstrap
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +18,6 @@ import (
 )
 
 func TestABucketIsMadeOnceAndWhatIsSetOtherwiseStays(t *testing.T) {
-	if os.Getenv("SLIPWAY_TEST_EMULATOR") == "moto" {
-		t.Skip("moto refuses what its policies deny to its own caller")
-	}
 	cfg := emulators.Config(t)
 	account, err := direct.Account(t.Context(), cfg)
 	if err != nil {
@@ -31,6 +28,7 @@ func TestABucketIsMadeOnceAndWhatIsSetOtherwiseStays(t *testing.T) {
 		t.Fatalf("%t, %v", made, err)
 	}
 	client := store.NewClient(cfg, "us-east-1")
+	leaveOut := emulators.LeaveOut(t, []emulators.Capability{conditions(client, account)})
 	policy, err := client.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: &b.Name})
 	if err != nil || !strings.Contains(aws.ToString(policy.Policy), "aws:SecureTransport") || !strings.Contains(aws.ToString(policy.Policy), account) {
 		t.Errorf("the policy is %v", err)
@@ -53,17 +51,42 @@ func TestABucketIsMadeOnceAndWhatIsSetOtherwiseStays(t *testing.T) {
 	if policy, err = client.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: &b.Name}); err != nil || !strings.Contains(aws.ToString(policy.Policy), "Own") {
 		t.Errorf("a policy of somebody's own is gone: %v", err)
 	}
-	assets := AssetBucket(account, "us-east-1")
-	assets.Name = b.Name + "-assets"
-	if _, err := assets.Make(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &assets.Name, Key: aws.String("k")}); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := assets.Remove(t.Context(), cfg); err != nil {
+	t.Run("what is in it is removed with it", func(t *testing.T) {
+		leaveOut(t)
+		assets := AssetBucket(account, "us-east-1")
+		assets.Name = b.Name + "-assets"
+		if _, err := assets.Make(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &assets.Name, Key: aws.String("k")}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := assets.Remove(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// conditions tries whether a bucket's policy denies only what its condition says.
+func conditions(client *s3.Client, account string) emulators.Capability {
+	return emulators.Capability{
+		Name:  "S3: PutObject looks at the conditions of the bucket's policy",
+		Cases: []string{"what is in it is removed with it"},
+		Probe: func(ctx context.Context) (string, error) {
+			name := fmt.Sprintf("slipway-probe-%d", time.Now().UnixNano())
+			others := `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::` + name + `","arn:aws:s3:::` + name + `/*"],
+				"Condition":{"StringNotEquals":{"aws:PrincipalAccount":"` + account + `"}}}]}`
+			_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name})
+			if err == nil {
+				_, err = client.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &name, Policy: &others})
+			}
+			if err != nil {
+				return "", err
+			}
+			_, err = client.PutObject(ctx, &s3.PutObjectInput{Bucket: &name, Key: aws.String("k")})
+			return emulators.Unless(err == nil, "what is denied to other accounts is denied to its own: "+code(err)), nil
+		},
 	}
 }

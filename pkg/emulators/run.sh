@@ -55,7 +55,8 @@ start() {
 		;;
 	moto)
 		# Its Step Functions call Lambda where they believe moto to be: at the bridge, which passes on the rest.
-		MOTO_PORT=$3 "$venv/bin/python" "$here/bridge/launch_moto.py" -H 127.0.0.1 -p "$2" >"$work/$1.log" 2>&1 &
+		# IAM has the policies that AWS manages only when it is told so.
+		MOTO_PORT=$3 MOTO_IAM_LOAD_MANAGED_POLICIES=true "$venv/bin/python" "$here/bridge/launch_moto.py" -H 127.0.0.1 -p "$2" >"$work/$1.log" 2>&1 &
 		;;
 	*)
 		echo "there is no emulator $1: ministack, moto" >&2
@@ -89,7 +90,8 @@ PY
 
 (cd "$root" && go build -o "$work/bridge" ./pkg/emulators/bridge/serve)
 
-# What the end-to-end suite deploys: the control plane's own assembly, with functions for this machine, and an example.
+# What the end-to-end suite deploys: the control plane's own assembly, with functions for this machine, and an example; and
+# the command line that does it.
 case $packages in
 *endtoend*)
 	(
@@ -102,7 +104,8 @@ case $packages in
 		# shellcheck disable=SC2086 # a list of words
 		go run ./functions/pack -arch "$(go env GOARCH)" -out "$work/dist" $names
 		go build -o "$work/guestbook" ./examples/guestbook
-		go build -o "$work/infra" ./infra
+		go build -ldflags "-X main.release=emulated" -o "$work/infra" ./infra
+		go build -ldflags "-X main.release=emulated" -o "$work/slipway" ./cli
 		cd infra
 		CDK_OUTDIR=$work/plane CDK_CONTEXT_JSON="{\"dist\":\"$work/dist\"}" "$work/infra"
 	)
@@ -128,7 +131,8 @@ for name in "$@"; do
 		# shellcheck disable=SC2086 # lists of words
 		SLIPWAY_TEST_ENDPOINT=http://127.0.0.1:$port SLIPWAY_TEST_EMULATOR=$name SLIPWAY_TEST_REPORT=$work/report \
 			SLIPWAY_TEST_SERIAL=$serial SLIPWAY_TEST_BRIDGE=http://127.0.0.1:$bridge_port \
-			SLIPWAY_TEST_PLANE=$work/plane SLIPWAY_TEST_GUESTBOOK=$work/guestbook SLIPWAY_TEST_COSTS=$work/costs AWS_EC2_METADATA_DISABLED=true go test -count=1 -timeout 60m -tags emulators ${GO_TEST_ARGS:-} $packages
+			SLIPWAY_TEST_PLANE=$work/plane SLIPWAY_TEST_GUESTBOOK=$work/guestbook SLIPWAY_TEST_COSTS=$work/costs \
+			SLIPWAY_TEST_PROGRAM=$work/slipway SLIPWAY_TEST_CALLS=$work/calls AWS_EC2_METADATA_DISABLED=true go test -count=1 -timeout 60m -tags emulators ${GO_TEST_ARGS:-} $packages
 	); then
 		stop
 	else
@@ -157,6 +161,13 @@ if [ -s "$work/costs" ]; then
 	printf '\nwhat a deploy uses:\n'
 	cat "$work/costs"
 	echo
+fi
+
+if [ -s "$work/calls/calls.jsonl" ]; then
+	mkdir -p "$here/logs"
+	cp "$work/calls/calls.jsonl" "$work/calls/unused" "$here/logs/"
+	printf '\nwhat the functions have called is in pkg/emulators/logs/calls.jsonl; what they may do and have not done:\n'
+	cat "$work/calls/unused"
 fi
 
 if [ -n "$failed" ]; then

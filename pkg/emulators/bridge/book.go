@@ -3,6 +3,8 @@ package bridge
 import (
 	"slices"
 	"sync"
+
+	"github.com/slipway-cdk/slipway/pkg/iampolicy"
 )
 
 // Invocation is what the bridge remembers of one.
@@ -32,6 +34,12 @@ type Call struct {
 	// Sent and Received are the sizes of the bodies in bytes.
 	Sent     int `json:"sent"`
 	Received int `json:"received"`
+	// Assumed is a call under the credentials of a role that the function has assumed, not its own.
+	Assumed bool `json:"assumed,omitempty"`
+	// Needs are the actions of IAM that the function needs for a call under its own credentials, and Unread says why they
+	// could not be told.
+	Needs  []iampolicy.Call `json:"needs,omitempty"`
+	Unread string           `json:"unread,omitempty"`
 }
 
 // book holds invocations and calls in the order of their ends.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -148,13 +149,26 @@ func TestTheBookKnowsWhoHasCalledWhat(t *testing.T) {
 	_, _ = objects.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("state"), Key: aws.String("a/b"), Body: bytes.NewReader([]byte("x"))})
 	_, _ = objects.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("state")})
 	_, _ = dynamodb.NewFromConfig(cfg).DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("log")})
+	cfg.Credentials = credentials.NewStaticCredentialsProvider("111122223333", "bridge", "bridge")
+	_, _ = dynamodb.NewFromConfig(cfg).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("log"), Key: map[string]ddb.AttributeValue{"pk": &ddb.AttributeValueMemberS{Value: "run#1"}}})
+	_, _ = dynamodb.NewFromConfig(cfg).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("log")})
 	var got []string
-	for _, c := range tr.bridge.Book().Calls {
+	book := tr.bridge.Book().Calls
+	for _, c := range book {
 		got = append(got, c.Function+" "+c.Service+" "+c.Operation+" "+c.Resource)
+		if own := len(got) > 3; c.Assumed == own {
+			t.Errorf("%s is under the credentials of a role: %t", c.Operation, c.Assumed)
+		}
 	}
-	want := "janitor s3 PutObject state/a/b|janitor s3 ListObjectsV2 state|janitor dynamodb DescribeTable log"
+	want := "janitor s3 PutObject state/a/b|janitor s3 ListObjectsV2 state|janitor dynamodb DescribeTable log|janitor dynamodb GetItem log|janitor dynamodb DeleteTable log"
 	if strings.Join(got, "|") != want {
-		t.Errorf("the book says %v", got)
+		t.Fatalf("the book says %v", got)
+	}
+	if needs := book[3].Needs; len(needs) != 1 || needs[0].Action != "dynamodb:GetItem" || needs[0].Resource != "arn:aws:dynamodb:eu-west-1:111122223333:table/log" {
+		t.Errorf("reading an item needs %+v", needs)
+	}
+	if c := book[4]; c.Unread == "" || len(c.Needs) != 0 {
+		t.Errorf("a call that nobody can tell the needs of: %+v", c)
 	}
 	tr.bridge.Forget()
 	if len(tr.bridge.Book().Calls) != 0 {

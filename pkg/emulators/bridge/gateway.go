@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/slipway-cdk/slipway/pkg/emulators/faultproxy"
+	"github.com/slipway-cdk/slipway/pkg/iampolicy/calls"
 )
 
 // Gateway is where functions find AWS: each at an address of its own, behind which is the emulator. So the book knows
@@ -112,8 +114,33 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, function string) 
 	case "dynamodb":
 		c.Resource = table(sent)
 	}
+	c.authorize(r, sent)
 	book.called(c)
 }
+
+// authorize notes what the call needs to be allowed. A function's own access key is the id of its account (environment).
+func (c *Call) authorize(r *http.Request, body []byte) {
+	s, ok := calls.SignatureOf(r)
+	if !ok {
+		c.Unread = "it is not signed"
+		return
+	}
+	if c.Assumed = !accountID.MatchString(s.AccessKey); c.Assumed {
+		return
+	}
+	in := calls.Place{Account: s.AccessKey}
+	needs, err := calls.Of(r, body, in)
+	if err != nil {
+		c.Unread = err.Error()
+		return
+	}
+	if c.Status == http.StatusNotFound {
+		needs = append(needs, calls.Absent(r, in)...)
+	}
+	c.Needs = needs
+}
+
+var accountID = regexp.MustCompile(`^[0-9]{12}$`)
 
 func (g *Gateway) send(w http.ResponseWriter, r *http.Request, sent []byte) (status, received int, err error) {
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, strings.TrimSuffix(g.target.String(), "/")+r.URL.RequestURI(), bytes.NewReader(sent))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/lookup"
-	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/synth"
 )
@@ -46,7 +45,6 @@ func nothing(c runlog.Counts) bool {
 
 func TestTheGuestbookIsDeployedChangedRolledBackAndDestroyed(t *testing.T) {
 	w := newWorld(t)
-	deploy := run.Submission{Command: runlog.CommandDeploy}
 	taken := "inbox-" + randomHex(4)
 	queues := sqs.NewFromConfig(w.cfg)
 	other, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &taken, Attributes: map[string]string{"VisibilityTimeout": "33"}})
@@ -56,23 +54,22 @@ func TestTheGuestbookIsDeployedChangedRolledBackAndDestroyed(t *testing.T) {
 	defer func() { _, _ = queues.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: other.QueueUrl}) }()
 	before := w.inventory()
 
-	good := guestbook(t)
-	h := w.run(good, deploy, runlog.ResultSucceeded)
+	c := w.guestbook(runlog.ResultSucceeded, "deploy").counts()
 	data, web := w.record(dataStack), w.record(webStack)
 	w.live(data)
 	w.live(web)
-	if made := len(data.Resources) + len(web.Resources); h.Counts.Created != made {
-		t.Errorf("it has created %d of %d resources", h.Counts.Created, made)
+	if made := len(data.Resources) + len(web.Resources); c.Created != made {
+		t.Errorf("it has created %d of %d resources", c.Created, made)
 	}
 	w.unlocked(dataStack, webStack)
 
-	if h := w.run(good, deploy, runlog.ResultSucceeded); !nothing(h.Counts) {
-		t.Errorf("the same again is not without changes: %+v", h.Counts)
+	if c := w.guestbook(runlog.ResultSucceeded, "deploy").counts(); !nothing(c) || c.Unchanged != len(data.Resources)+len(web.Resources) {
+		t.Errorf("the same again is not without changes: %+v", c)
 	}
 
-	changed := guestbook(t, "message=Hello", "visibility=90")
-	if h := w.run(changed, deploy, runlog.ResultSucceeded); h.Counts.Updated != 2 || h.Counts.Created+h.Counts.Replaced+h.Counts.Deleted != 0 {
-		t.Errorf("the change of a message and a timeout: %+v", h.Counts)
+	changed := []string{"-c", "message=Hello", "-c", "visibility=90"}
+	if c := w.guestbook(runlog.ResultSucceeded, "deploy", changed...).counts(); c.Updated != 2 || c.Created+c.Replaced+c.Deleted != 0 {
+		t.Errorf("the change of a message and a timeout: %+v", c)
 	}
 	web = w.record(webStack)
 	w.live(web)
@@ -87,11 +84,14 @@ func TestTheGuestbookIsDeployedChangedRolledBackAndDestroyed(t *testing.T) {
 	}
 
 	lived := w.inventory()
-	bad := guestbook(t, "message=Hi", "visibility=120", "route=/notes", "archive=true", "queue="+taken)
-	h = w.run(bad, run.Submission{Command: runlog.CommandDeploy, Options: run.Options{ForceStatefulRecreation: true}}, runlog.ResultFailed)
-	failed := w.stackRun(h.RunID, webStack)
-	if failed.Failure == nil || !strings.HasPrefix(failed.Failure.LogicalID, "Inbox") {
-		t.Errorf("the queue whose name is taken has not failed: %+v", failed.Failure)
+	failed := w.guestbook(runlog.ResultFailed, "deploy", "--force-stateful-recreation", "-c", "message=Hi", "-c", "visibility=120",
+		"-c", "route=/notes", "-c", "archive=true", "-c", "queue="+taken)
+	blamed := false
+	for _, r := range failed.Runs {
+		blamed = blamed || r.Stack == webStack && r.Result == runlog.ResultFailed && r.Error != nil && strings.HasPrefix(r.Error.LogicalID, "Inbox")
+	}
+	if !blamed {
+		t.Errorf("the queue whose name is taken is not what has failed: %+v", failed.Runs)
 	}
 	after := w.record(webStack)
 	if d := gocmp.Diff(web, after); d != "" {
@@ -103,7 +103,7 @@ func TestTheGuestbookIsDeployedChangedRolledBackAndDestroyed(t *testing.T) {
 	}
 	w.unlocked(dataStack, webStack)
 
-	h = w.run(changed, run.Submission{Command: runlog.CommandDestroy}, runlog.ResultSucceeded)
+	w.guestbook(runlog.ResultSucceeded, "destroy", changed...)
 	if w.record(dataStack) != nil || w.record(webStack) != nil {
 		t.Error("records are left")
 	}
@@ -113,6 +113,12 @@ func TestTheGuestbookIsDeployedChangedRolledBackAndDestroyed(t *testing.T) {
 	w.unlocked(dataStack, webStack)
 	if got, err := queues.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: &taken}); err != nil || aws.ToString(got.QueueUrl) != aws.ToString(other.QueueUrl) {
 		t.Errorf("the queue of somebody else: %v", err)
+	}
+	w.heldAgainstPolicies()
+	for _, part := range []string{"planner", "provisioner", "publisher"} {
+		if !called(part) {
+			t.Errorf("nothing is known of what the %s has called", part)
+		}
 	}
 	for _, i := range w.book().Invocations {
 		if i.ErrorType != "" {

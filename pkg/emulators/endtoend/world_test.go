@@ -7,43 +7,36 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/slipway-cdk/slipway/pkg/admission"
-	"github.com/slipway-cdk/slipway/pkg/asl"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
+	install "github.com/slipway-cdk/slipway/pkg/bootstrap"
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/controlplane"
 	"github.com/slipway-cdk/slipway/pkg/emulators"
 	"github.com/slipway-cdk/slipway/pkg/emulators/bridge"
-	"github.com/slipway-cdk/slipway/pkg/inprocess"
-	"github.com/slipway-cdk/slipway/pkg/localdb"
+	"github.com/slipway-cdk/slipway/pkg/iampolicy/calls"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
-	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
 	"github.com/slipway-cdk/slipway/pkg/remote"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/run/submit"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
-	logs "github.com/slipway-cdk/slipway/pkg/runlog/local"
 )
 
 // The variables that run.sh sets for this suite.
 const (
 	// bridgeVariable is the bridge's address.
 	bridgeVariable = "SLIPWAY_TEST_BRIDGE"
+	// programVariable is the command line, built.
+	programVariable = "SLIPWAY_TEST_PROGRAM"
 	// planeVariable is the control plane's own assembly, with functions for this machine.
 	planeVariable = "SLIPWAY_TEST_PLANE"
 	// guestbookVariable is the guestbook's app, built.
@@ -75,30 +68,53 @@ type world struct {
 // name is the name of one of the control plane's parts.
 func (w *world) name(part string) string { return w.prefix + "-" + part }
 
-// policy lets every caller do everything, and one inbox deploy.
-const policy = `{"version":1,"rules":[
-	{"principals":["*"],"stacks":["*"],"commands":["deploy","destroy","rollback","plan","cancel"],"options":["*"]},
-	{"inboxes":["web"],"stacks":["*"],"commands":["deploy"]}]}`
+// policy lets every caller do everything, and one inbox deploy, under the execution role that bootstrap has made.
+func policy(d controlplane.Descriptor, plane string) []byte {
+	roles := `"roles":[{"arn":"arn:aws:iam::` + d.Account + `:role/` + install.RoleName(plane, d.Region) + `"}]`
+	return []byte(`{"version":1,"rules":[
+		{"principals":["*"],"stacks":["*"],"commands":["deploy","destroy","rollback","plan","cancel"],"options":["*"],` + roles + `},
+		{"inboxes":["web"],"stacks":["*"],"commands":["deploy"],` + roles + `}]}`)
+}
 
 // deployed is the control plane of this process.
 var deployed struct {
 	once       sync.Once
+	prefix     string
 	descriptor controlplane.Descriptor
 	err        error
 }
 
-// newWorld deploys the control plane, once in a process.
+// newWorld installs the control plane, once in a process.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	if name := os.Getenv(emulatorVariable); name != "ministack" {
 		t.Skipf("the emulator cannot do this: %s has no executor of functions without Docker", name)
 	}
 	cfg := emulators.Config(t)
-	deployed.once.Do(func() { deployed.descriptor, deployed.err = bootstrap(t, cfg) })
+	deployed.once.Do(func() {
+		deployed.prefix = "t" + randomHex(4)
+		deployed.descriptor, deployed.err = bootstrap(t, cfg, deployed.prefix)
+	})
 	if deployed.err != nil {
-		t.Fatalf("deploying the control plane: %v", deployed.err)
+		t.Fatalf("installing the control plane: %v", deployed.err)
 	}
-	d := deployed.descriptor
+	w := see(t, cfg, deployed.descriptor, deployed.prefix)
+	_, err := w.plane.Engine.Objects.Put(t.Context(), admission.PolicyKey, policy(w.descriptor, w.prefix), objectstore.Condition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.mu.Lock()
+	if made.policies == nil {
+		made.policies, made.calls = w.policies(), map[string]calls.Recorded{}
+	}
+	made.mu.Unlock()
+	t.Cleanup(w.heldAgainstPolicies)
+	return w
+}
+
+// see is a control plane as the tests see it.
+func see(t *testing.T, cfg aws.Config, d controlplane.Descriptor, prefix string) *world {
+	t.Helper()
 	values := map[string]string{
 		controlplane.StateBucketVariable: d.StateBucket, controlplane.TableNameVariable: d.Table,
 		controlplane.RunStateMachineVariable: d.StateMachine, controlplane.VaultKeyVariable: d.VaultKey,
@@ -107,93 +123,10 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	return &world{
 		T: t, cfg: cfg, descriptor: d, plane: controlplane.New(cfg, env, nil), machines: sfn.NewFromConfig(cfg),
-		caller: remote.Connect(cfg, d, "AIDACKCEVSQ6C2EXAMPLE"),
-		prefix: strings.TrimSuffix(d.StateMachine[strings.LastIndexByte(d.StateMachine, ':')+1:], "-run"),
+		caller: remote.Connect(cfg, d, "AIDACKCEVSQ6C2EXAMPLE"), prefix: prefix,
 	}
-	_, err = w.plane.Engine.Objects.Put(t.Context(), admission.PolicyKey, []byte(policy), objectstore.Condition{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-// bootstrap deploys the control plane's own assembly with the engine in this process, over a state bucket that it makes.
-func bootstrap(t *testing.T, cfg aws.Config) (controlplane.Descriptor, error) {
-	t.Helper()
-	ctx := t.Context()
-	asm, err := assembly.Read(need(t, planeVariable))
-	if err != nil {
-		return controlplane.Descriptor{}, err
-	}
-	prefix := "t" + randomHex(4)
-	// The names that the engine makes up begin with the stack's: another plane on the same emulator has others.
-	asm.Stacks[0].Name += "-" + prefix
-	buckets := s3.NewClient(cfg, "")
-	stateBucket := "slipway-" + prefix
-	for _, name := range []string{stateBucket, "cdk-hnb659fds-assets-" + account + "-" + region} {
-		var owned *s3types.BucketAlreadyOwnedByYou
-		if _, err := buckets.CreateBucket(ctx, &sdk.CreateBucketInput{Bucket: &name}); err != nil && !errors.As(err, &owned) {
-			return controlplane.Descriptor{}, err
-		}
-	}
-	direct, err := directPlane(t, cfg, stateBucket)
-	if err != nil {
-		return controlplane.Descriptor{}, err
-	}
-	defer func() { _ = direct.Close() }()
-	id, err := direct.Submit(ctx, asm, asm.Stacks, run.Submission{
-		Command: runlog.CommandDeploy, Caller: "bootstrap@test",
-		Parameters: map[string]map[string]string{asm.Stacks[0].ID: {
-			"StateBucketName": stateBucket, "NamePrefix": prefix, "TableDeletionProtection": "false",
-		}},
-	})
-	if err != nil {
-		return controlplane.Descriptor{}, err
-	}
-	h, err := direct.Wait(ctx, id)
-	if err != nil {
-		return controlplane.Descriptor{}, err
-	}
-	if h.Result != runlog.ResultSucceeded {
-		tell(t, direct.Log(), id)
-		return controlplane.Descriptor{}, errors.New("the run ended as " + string(h.Result))
-	}
-	return controlplane.ReadDescriptor(ctx, ssm.NewFromConfig(cfg), prefix)
-}
-
-// directPlane is the engine in this process, with its log in a file.
-func directPlane(t *testing.T, cfg aws.Config, stateBucket string) (*inprocess.Plane, error) {
-	t.Helper()
-	values := map[string]string{
-		controlplane.StateBucketVariable: stateBucket, controlplane.TableNameVariable: "none",
-		controlplane.RunStateMachineVariable: "arn:aws:states:" + region + ":" + account + ":stateMachine:none",
-	}
-	env, err := controlplane.ReadEnvironment(func(name string) string { return values[name] })
-	if err != nil {
-		return nil, err
-	}
-	dir := t.TempDir()
-	db, err := localdb.Open(filepath.Join(dir, "slipway.db"))
-	if err != nil {
-		return nil, err
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	log, err := logs.New(db)
-	if err != nil {
-		return nil, err
-	}
-	process, err := inprocess.OpenProcess(dir, "")
-	if err != nil {
-		return nil, err
-	}
-	engine := controlplane.New(cfg, env, nil).Engine
-	engine.Log, engine.Holder = log, process.Name()
-	p := &inprocess.Plane{
-		Engine: engine, Account: account, Region: region, Holder: process, Executions: asl.NewMemoryStore(), Clock: clock.Real{},
-	}
-	return p, p.Start()
 }
 
 func need(t *testing.T, variable string) string {
@@ -287,19 +220,6 @@ func (w *world) run(asm *assembly.Assembly, sub run.Submission, want runlog.Resu
 	return h
 }
 
-// stackRun returns the newest run of a stack.
-func (w *world) stackRun(root, stack string) runlog.Header {
-	w.Helper()
-	for _, h := range w.runs(root) {
-		if h.Stack.Name == stack {
-			return h
-		}
-	}
-	tell(w.T, w.plane.Engine.Log, root)
-	w.Fatalf("run %s has no run of stack %s", root, stack)
-	return runlog.Header{}
-}
-
 func (w *world) runs(root string) []runlog.Header {
 	w.Helper()
 	list, err := w.plane.Engine.Log.ListRuns(w.Context(), runlog.Filter{Root: root})
@@ -341,11 +261,17 @@ func (w *world) book() bridge.Book {
 	return b
 }
 
-func (w *world) forget() { w.Helper(); w.ask(http.MethodDelete, "/bridge/book", nil) }
+// forget empties the book; what is in it is held against the policies before.
+func (w *world) forget() {
+	w.Helper()
+	w.heldAgainstPolicies()
+	w.ask(http.MethodDelete, "/bridge/book", nil)
+}
 
 func (w *world) ask(method, path string, into any) {
 	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), method, need(w.T, bridgeVariable)+path, nil)
+	// The last question is asked when a test is over.
+	r, err := http.NewRequestWithContext(context.WithoutCancel(w.Context()), method, need(w.T, bridgeVariable)+path, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
