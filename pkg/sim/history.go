@@ -86,17 +86,17 @@ func (w *world) command(i int) {
 	}
 	o := order{command: runlog.CommandDeploy, stacks: selected}
 	o.options.ForceStatefulRecreation = true
-	o.options.NoRollback = w.rng.IntN(5) < 2
+	o.options.NoRollback = w.rng.IntN(5) < 2 || w.byHand
 	if w.rng.IntN(5) == 0 {
 		o.options.Concurrency = 1 + w.rng.IntN(4)
 	}
-	if w.rng.IntN(4) == 0 {
+	if w.rng.IntN(4) == 0 || w.byHand && i%2 == 1 {
 		selected[w.rng.IntN(len(selected))].spoil(w.rng)
 	}
 	if i > 0 && w.rng.IntN(8) == 0 {
 		o.command = runlog.CommandDestroy
 	}
-	if i > 0 && w.rng.IntN(5) == 0 {
+	if i > 0 && w.rng.IntN(5) == 0 || w.byHand && i > 1 && i%2 == 0 {
 		o.command = runlog.CommandRollback
 		o.options.RevertFailed, o.options.Force = w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
 	}

@@ -75,6 +75,8 @@ type world struct {
 	// rng draws what people do.
 	rng    *rand.Rand
 	stacks []*stack
+	// byHand: nothing is rolled back by itself, and every other command fails something and the next one rolls it back.
+	byHand bool
 	local  bool
 	// history is the engine's budget of history events.
 	history   int
@@ -157,6 +159,7 @@ func Run(seed uint64, opts Options) Result {
 // draw chooses the kind of history.
 func (w *world) draw() {
 	w.local = w.rng.IntN(3) == 0
+	w.byHand = w.rng.IntN(10) == 0
 	w.cloud.slow = []float64{0, 0.1, 0.4}[w.rng.IntN(3)]
 	w.cloud.eventual = w.rng.IntN(3) == 0
 	w.cloud.strict = w.rng.IntN(3) == 0
