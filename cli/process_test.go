@@ -341,7 +341,7 @@ func TestADetachedDeployGoesOnByItself(t *testing.T) {
 func TestADetachedDeployWhoseProcessDiesIsSettled(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	p.detach()
+	id := p.detach()
 	held, err := filepath.Glob(filepath.Join(p.dir, ".slipway", "processes", "*.lock"))
 	if err != nil || len(held) != 1 {
 		t.Fatalf("the processes that hold something: %v, %v", held, err)
@@ -351,7 +351,7 @@ func TestADetachedDeployWhoseProcessDiesIsSettled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watching := p.begin("runs", "watch", "line")
+	watching := p.begin("runs", "watch", id)
 	watching.until("created line/A")
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
