@@ -23,13 +23,9 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 	case op.Status != runlog.OpSucceeded || op.Kind != string(plan.KindResource):
 		return nil
 	}
-	before, err := decodeResource(op.Before)
+	before, after, err := halves(op)
 	if err != nil {
-		return fmt.Errorf("folding %s: %w", op.OpID, err)
-	}
-	after, err := decodeResource(op.After)
-	if err != nil {
-		return fmt.Errorf("folding %s: %w", op.OpID, err)
+		return err
 	}
 	switch {
 	case strings.HasSuffix(op.OpID, plan.OldSuffix):
@@ -44,6 +40,17 @@ func (l *ledger) fold(op runlog.Op, planned plan.Operation, ops map[string]runlo
 		}
 	}
 	return nil
+}
+
+// halves are the records before and after an operation, nil where there was or is none.
+func halves(op runlog.Op) (before, after *state.Resource, err error) {
+	if before, err = decodeResource(op.Before); err == nil {
+		after, err = decodeResource(op.After)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("folding %s: %w", op.OpID, err)
+	}
+	return before, after, nil
 }
 
 // foldDelete takes a resource out of the record. A replacement that is undone, the operation undone, brings its
@@ -129,23 +136,15 @@ func leavesOld(planned plan.Operation, op runlog.Op, after *state.Resource) bool
 // foldFailure keeps what a failed create could not remove, drops the old half that had to go before it, and records how
 // far a failed update has come.
 func (l *ledger) foldFailure(op runlog.Op, planned plan.Operation, again, foreign bool) error {
+	before, after, err := halves(op)
+	if err != nil {
+		return err
+	}
 	if op.Action == string(plan.ActionUpdate) && op.After != nil {
-		before, err := decodeResource(op.Before)
-		if err != nil {
-			return fmt.Errorf("folding %s: %w", op.OpID, err)
-		}
-		after, err := decodeResource(op.After)
-		if err != nil {
-			return fmt.Errorf("folding %s: %w", op.OpID, err)
-		}
 		l.foldWrite(op, planned, before, after, again || foreign)
 		return nil
 	}
 	if op.Stage == stageDeleted {
-		before, err := decodeResource(op.Before)
-		if err != nil {
-			return fmt.Errorf("folding %s: %w", op.OpID, err)
-		}
 		switch current := l.record.Resources[op.LogicalID]; {
 		case !isSame(current, before):
 		case again:
@@ -158,10 +157,7 @@ func (l *ledger) foldFailure(op runlog.Op, planned plan.Operation, again, foreig
 	if op.PhysicalID == "" || (op.Action != string(plan.ActionCreate) && op.Action != string(plan.ActionReplace)) {
 		return nil
 	}
-	remnant, err := decodeResource(op.After)
-	if err != nil {
-		return fmt.Errorf("folding %s: %w", op.OpID, err)
-	}
+	remnant := after
 	if remnant == nil {
 		// The attempt was given up, and all that is known is what it was making.
 		remnant = &state.Resource{PhysicalID: op.PhysicalID, ResourceType: op.Type, Properties: map[string]any{}}

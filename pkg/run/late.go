@@ -25,20 +25,16 @@ func (e *Engine) checkFirst(ctx context.Context, l *ledger, h runlog.Header) err
 	if !fenced && h.StateETag == "" {
 		return nil
 	}
-	var gone []string
 	for _, id := range sortedIDs(l.stands.Resources) {
 		found, err := e.look(ctx, h.Stack, l.stands.Resources[id])
 		if err != nil {
 			return err
 		}
 		if !found.live {
-			gone = append(gone, id)
+			delete(l.record.Resources, id)
 		}
 	}
-	for _, id := range gone {
-		delete(l.record.Resources, id)
-	}
-	if len(gone) > 0 {
+	if len(l.record.Resources) < len(l.stands.Resources) {
 		if l.stateETag, err = e.States.Save(ctx, l.record, l.stateETag); err != nil {
 			return fmt.Errorf("taking back a part of the record of stack %s: %w", h.Stack.Name, err)
 		}
