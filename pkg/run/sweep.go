@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
 const (
@@ -23,6 +24,8 @@ const (
 	unstartedGrace = 5 * time.Minute
 	// sweptLocks is how many of the newest runs a sweep looks at for a lock that was left.
 	sweptLocks = 50
+	// sweptFor is how long after its end a run is looked at for them.
+	sweptFor = 24 * time.Hour
 	// vaultDays is for how many days a sweep comes back to the vaults of the runs of one hour.
 	vaultDays = 3
 )
@@ -153,26 +156,59 @@ func turnOf(dead []runlog.Header, now time.Time) []runlog.Header {
 }
 
 // sweepLocks frees the locks, and the places in the line for one, that runs have left which have closed and died before
-// they could free them.
+// they could free them. It looks at runs that have ended in the last day, and asks for each stack's lock once: at rest a
+// sweep costs nothing here. What it has not freed in a day's sweeps the next run of the stack finds.
 func (e *Engine) sweepLocks(ctx context.Context) error {
 	runs, err := e.Log.ListRuns(ctx, runlog.Filter{Limit: sweptLocks})
 	if err != nil {
 		return fmt.Errorf("looking for locks that were left: %w", err)
 	}
 	var errs []error
-	for _, h := range runs {
-		if h.Status != runlog.StatusClosed || h.Kind != runlog.KindStack {
-			continue
-		}
-		running, err := e.Executions.Running(ctx, executionOf(h))
-		if err == nil && !running {
-			err = errors.Join(e.unlock(ctx, h), e.leaveLine(ctx, h)) // only its own
-		}
+	failed := func(h runlog.Header, err error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("freeing the lock of run %s, or its place in the line: %w", h.RunID, err))
 		}
 	}
+	byStack := map[runlog.StackRef]map[string]runlog.Header{} // and by the owner of the lock
+	for _, h := range runs {
+		if h.Status != runlog.StatusClosed || h.Kind != runlog.KindStack || e.Clock.Now().Sub(h.FinishedAt) > sweptFor {
+			continue
+		}
+		failed(h, e.leaveLine(ctx, h))
+		if byStack[h.Stack] == nil {
+			byStack[h.Stack] = map[string]runlog.Header{}
+		}
+		byStack[h.Stack][h.Owner] = h
+	}
+	for _, h := range runs {
+		owners := byStack[h.Stack]
+		if owners == nil {
+			continue
+		}
+		delete(byStack, h.Stack)
+		failed(h, e.sweepLock(ctx, h.Stack, owners))
+	}
 	return errors.Join(errs...)
+}
+
+// sweepLock frees the lock of a stack if it is one of these closed runs' and that run does not go on to free it itself.
+func (e *Engine) sweepLock(ctx context.Context, stack runlog.StackRef, closed map[string]runlog.Header) error {
+	held, err := e.States.ReadLock(ctx, stack.Name, stack.Region)
+	if state.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	h, ours := closed[held.Owner]
+	if !ours {
+		return nil
+	}
+	running, err := e.Executions.Running(ctx, executionOf(h))
+	if err != nil || running {
+		return err
+	}
+	return e.unlock(ctx, h)
 }
 
 // sweepVaults empties the vaults that runs have left which are closed, or were never requested. A run that was asked for

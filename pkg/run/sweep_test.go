@@ -163,6 +163,55 @@ func TestASweepFreesTheLockOfAClosedRun(t *testing.T) {
 	}
 }
 
+func TestASweepAsksForTheLockOfAStackOnceAndForgetsRunsAfterADay(t *testing.T) {
+	w := newWorld(t)
+	var last runlog.Header
+	for range 5 {
+		last = w.deploy(resources(object{"A": topic(object{})}))
+	}
+	asked := func() int {
+		n := len(w.faults.names)
+		w.sweep()
+		asked := 0
+		for _, name := range w.faults.names[n:] {
+			if strings.Contains(name, w.states.LockKey("App", region)) {
+				asked++
+			}
+		}
+		return asked
+	}
+	if n := asked(); n != 1 {
+		t.Errorf("the lock is asked for %d times", n)
+	}
+	// It was left, and a day has passed.
+	if _, err := w.states.Acquire(t.Context(), "App", region, last.Owner, "deploy"); err != nil {
+		t.Fatal(err)
+	}
+	w.clk.Advance(25 * time.Hour)
+	if n := asked(); n != 0 {
+		t.Errorf("a day later the lock is asked for %d times", n)
+	}
+	if h := w.deploy(resources(object{"B": topic(object{})})); h.Result != runlog.ResultSucceeded {
+		t.Errorf("the next run does not get the lock: %s", w.story(h.RunID))
+	}
+}
+
+func TestALockThatItsClosedRunIsAboutToFreeIsLeftToIt(t *testing.T) {
+	w := newWorld(t)
+	h := w.deploy(resources(object{"A": topic(object{})}))
+	if _, err := w.states.Acquire(t.Context(), "App", region, h.Owner, "deploy"); err != nil {
+		t.Fatal(err)
+	}
+	w.machines[h.Execution].ended = false
+	w.sweep()
+	if _, err := w.states.ReadLock(t.Context(), "App", region); err != nil {
+		t.Error(err)
+	}
+	w.machines[h.Execution].ended = true
+	w.sweep()
+	w.sound(h.RunID)
+}
+
 func TestASweepEmptiesTheVaultsOfADayAgo(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
