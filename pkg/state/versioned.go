@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,7 +12,7 @@ import (
 const ownVersion = 1
 
 // versioned reads a file whose member versionName must be there and not above ownVersion.
-func versioned(data []byte, into any, file, stack, versionName string) error {
+func versioned(data []byte, into json.Unmarshaler, file, stack, versionName string) error {
 	head, err := asObject(data)
 	if err != nil {
 		return damagedFile(file, stack, err)
@@ -23,7 +24,8 @@ func versioned(data []byte, into any, file, stack, versionName string) error {
 	if n := integer(raw); n < 1 || n > ownVersion {
 		return &VersionError{File: file, Stack: stack, Version: clip(string(raw)), Known: ownVersion}
 	}
-	if err := unmarshal(data, into); err != nil {
+	// That it is one JSON value is known by now.
+	if err := into.UnmarshalJSON(data); err != nil {
 		var d *DamagedError
 		if errors.As(err, &d) {
 			return err
