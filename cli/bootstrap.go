@@ -43,7 +43,8 @@ complete what was interrupted.
 
 Stacks are worked on under an execution role, which has the IAM policies that you name: there is no default for them.
 
---destroy removes the control plane. What keeps data stays: the state bucket, the run log, uploads, the key of secrets.`,
+--destroy removes the control plane. What keeps data stays: the state bucket, the run log, uploads, the key of secrets; and the
+bucket for functions, while another control plane of the region has its functions there too.`,
 		Example: `  # Install or upgrade
   slipway bootstrap --execution-policy arn:aws:iam::111122223333:policy/deploy
 
@@ -193,7 +194,11 @@ func (env *environment) bootstrap(ctx context.Context, g globalFlags, f *bootstr
 		}
 		switch {
 		case f.Destroy && marked == "":
-			return assets.Remove(ctx, cfg)
+			others, err := bootstrap.RemoveAssets(ctx, cfg, plane.States(), assets, in.name)
+			if len(others) > 0 {
+				env.streams.Notice("Bucket %s stays: it holds the functions of other control planes in %s too: %s.", assets.Name, in.region, strings.Join(others, ", "))
+			}
+			return err
 		case f.Destroy || f.NoRole:
 			return nil
 		}
@@ -263,6 +268,9 @@ func (env *environment) install(ctx context.Context, plane Plane, in *installati
 			return err
 		}
 		return env.change(ctx, plane, in.asm, stacks, in.f.change, change{command: runlog.CommandDestroy, options: run.Options{Concurrency: defaultConcurrency}})
+	}
+	if err := bootstrap.CheckRegion(ctx, plane.States(), in.name, in.region); err != nil {
+		return err
 	}
 	if err := bootstrap.Recall(ctx, plane.States(), own.Name, in.region); err != nil {
 		return err

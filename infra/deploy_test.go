@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/bootstrap"
 	"github.com/slipway-cdk/slipway/pkg/local"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -112,5 +113,40 @@ func TestItDeploysInTheSandboxRedeploysAsNoChangesAndGoesAway(t *testing.T) {
 	i.run(run.Submission{Command: runlog.CommandDestroy, Options: run.Options{DeleteRetained: true}})
 	for _, left := range i.live(sandbox.Filter{}) {
 		t.Errorf("destroy has left %s %s", left.Type, left.Identifier)
+	}
+}
+
+// TestTwoControlPlanesShareNoName: what is named alike can't be made twice, in the sandbox as on AWS.
+func TestTwoControlPlanesShareNoName(t *testing.T) {
+	asm, err := assembly.Read(assemblyDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := local.Open(context.Background(), local.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := plane.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	resources := len(readTemplate(t).Resources)
+	as := func(name string) installation {
+		stack, own := *asm.Stacks[0], *asm
+		stack.Name, own.Stacks = bootstrap.StackName(name), []*assembly.Stack{&stack}
+		return installation{T: t, plane: plane, assembly: &own}
+	}
+	for _, name := range []string{"slipway", "other"} {
+		if c := as(name).deploy(map[string]string{"StateBucketName": "acme-state", "NamePrefix": name, "TableDeletionProtection": "false"}); c.Created != resources {
+			t.Errorf("%s: %d of %d resources were made", name, c.Created, resources)
+		}
+	}
+	as("other").run(run.Submission{Command: runlog.CommandDestroy, Options: run.Options{DeleteRetained: true}})
+	if left := as("slipway").live(sandbox.Filter{}); len(left) != resources {
+		t.Errorf("%d resources are left of the first one's %d", len(left), resources)
+	}
+	if c := as("slipway").deploy(nil); c.Created+c.Updated+c.Replaced+c.Deleted+c.Failed+c.Skipped != 0 {
+		t.Errorf("when the other is gone the first is not without changes: %+v", c)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,5 +208,42 @@ func TestWhatARemovedControlPlaneHasLeftIsTakenBackByTheNext(t *testing.T) {
 	got, _, err := states.Load(ctx, "P", "eu-west-1")
 	if err != nil || len(got.Resources) != 0 || len(got.Orphans) != 1 || got.Orphans[0].LogicalID != "Table" || got.Orphans[0].Resource.PhysicalID != "t" {
 		t.Errorf("taken back is %+v, %v", got, err)
+	}
+}
+
+func TestOtherControlPlanesOfARegionAreFoundByTheirRecords(t *testing.T) {
+	ctx := t.Context()
+	states := &state.Store{Objects: bucket(t)}
+	for _, r := range []state.Ref{
+		{Stack: "SlipwayControlPlane", Region: "eu-west-1"}, {Stack: "SlipwayControlPlane-two", Region: "eu-west-1"},
+		{Stack: "SlipwayControlPlane-three", Region: "us-east-1"}, {Stack: "SlipwayExecutionRole-two", Region: "eu-west-1"},
+		{Stack: "SlipwayControlPlaneWatch", Region: "eu-west-1"}, {Stack: "SlipwayControlPlane-", Region: "eu-west-1"},
+	} {
+		rec := &state.Record{StackName: r.Stack, Region: r.Region, Outputs: map[string]any{}, Resources: map[string]*state.Resource{}}
+		if _, err := states.Save(ctx, rec, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		plane, region string
+		want          []string
+	}{
+		{"slipway", "eu-west-1", []string{"two"}},
+		{"two", "eu-west-1", []string{"slipway"}},
+		{"gone", "eu-west-1", []string{"slipway", "two"}},
+		{"three", "us-east-1", nil},
+		{"slipway", "ap-south-1", nil},
+	} {
+		if got, err := Others(ctx, states, c.plane, c.region); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("beside %s in %s are %v, %v; want %v", c.plane, c.region, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		plane, region string
+		ok            bool
+	}{{"slipway", "eu-west-1", true}, {"slipway", "us-east-1", false}, {"three", "eu-west-1", false}, {"three", "us-east-1", true}, {"new", "us-east-1", true}} {
+		if err := CheckRegion(ctx, states, c.plane, c.region); (err == nil) != c.ok {
+			t.Errorf("%s in %s: %v", c.plane, c.region, err)
+		}
 	}
 }

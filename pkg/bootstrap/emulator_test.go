@@ -5,6 +5,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/direct"
 	"github.com/slipway-cdk/slipway/pkg/emulators"
+	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	store "github.com/slipway-cdk/slipway/pkg/objectstore/s3"
+	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
 func TestABucketIsMadeOnceAndWhatIsSetOtherwiseStays(t *testing.T) {
@@ -61,10 +64,28 @@ func TestABucketIsMadeOnceAndWhatIsSetOtherwiseStays(t *testing.T) {
 		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &assets.Name, Key: aws.String("k")}); err != nil {
 			t.Fatal(err)
 		}
+		states := &state.Store{Objects: &store.Store{Client: client, Bucket: b.Name, Owner: account}}
+		rec := &state.Record{StackName: StackName("other"), Region: assets.Region, Outputs: map[string]any{}, Resources: map[string]*state.Resource{}}
+		etag, err := states.Save(t.Context(), rec, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if others, err := RemoveAssets(t.Context(), cfg, states, assets, "slipway"); err != nil || !slices.Equal(others, []string{"other"}) {
+			t.Errorf("while another control plane stands it is kept for %v, %v", others, err)
+		}
+		if _, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &assets.Name, Key: aws.String("k")}); err != nil {
+			t.Errorf("what another control plane has in the bucket: %v", err)
+		}
+		if err := states.Objects.Delete(t.Context(), states.StateKey(rec.StackName, rec.Region), objectstore.Condition{IfMatch: etag}); err != nil {
+			t.Fatal(err)
+		}
 		for range 2 {
-			if err := assets.Remove(t.Context(), cfg); err != nil {
-				t.Fatal(err)
+			if others, err := RemoveAssets(t.Context(), cfg, states, assets, "slipway"); err != nil || len(others) > 0 {
+				t.Fatalf("the last one's is kept for %v, %v", others, err)
 			}
+		}
+		if _, err := client.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &assets.Name}); err == nil {
+			t.Error("the last one's bucket is still there")
 		}
 	})
 }
