@@ -24,14 +24,15 @@ var samples = map[string]struct {
 	machine []byte
 	state   string
 }{
-	"planner-admit.json": {func() any { return &run.PlannerInput{} }, statemachine.Run, "Admit upload"},
-	"planner-open.json":  {func() any { return &run.PlannerInput{} }, statemachine.Run, "Open run"},
-	"planner-next.json":  {func() any { return &run.PlannerInput{} }, statemachine.Run, "Plan next wave"},
-	"planner-close.json": {func() any { return &run.PlannerInput{} }, statemachine.Run, "Close run"},
-	"provisioner.json":   {func() any { return &run.ProvisionInput{} }, statemachine.Run, "Provision resource"},
-	"publisher.json":     {func() any { return &run.PublishInput{} }, statemachine.Run, "Publish asset"},
-	"janitor.json":       {func() any { return &run.SettleInput{} }, statemachine.Settle, "Settle run"},
-	"janitor-sweep.json": {into: func() any { return &run.SettleInput{} }}, // sent by a schedule
+	"planner-admit.json":     {func() any { return &run.PlannerInput{} }, statemachine.Run, "Admit upload"},
+	"planner-open.json":      {func() any { return &run.PlannerInput{} }, statemachine.Run, "Open run"},
+	"planner-next.json":      {func() any { return &run.PlannerInput{} }, statemachine.Run, "Plan next wave"},
+	"planner-unstarted.json": {func() any { return &run.PlannerInput{} }, statemachine.Run, "Note why it did not start"},
+	"planner-close.json":     {func() any { return &run.PlannerInput{} }, statemachine.Run, "Close run"},
+	"provisioner.json":       {func() any { return &run.ProvisionInput{} }, statemachine.Run, "Provision resource"},
+	"publisher.json":         {func() any { return &run.PublishInput{} }, statemachine.Run, "Publish asset"},
+	"janitor.json":           {func() any { return &run.SettleInput{} }, statemachine.Settle, "Settle run"},
+	"janitor-sweep.json":     {into: func() any { return &run.SettleInput{} }}, // sent by a schedule
 	// Sent by EventBridge.
 	"trigger-object-created.json":  {into: func() any { return &trigger.Event{} }},
 	"trigger-not-in-an-inbox.json": {into: func() any { return &trigger.Event{} }},

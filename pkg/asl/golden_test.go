@@ -115,6 +115,13 @@ func TestTheRunMachine(t *testing.T) {
 			"publisher o-1": {`{}`},
 			"planner close": {`{"result":"SUCCEEDED"}`},
 		}, `SUCCEEDED {"result":"SUCCEEDED"}`, []string{`run:web-deploy-r-2 FAILED Slipway.RunFailed The run did not succeed. Its events say why: slipway events STACK.`}},
+
+		{"a run that cannot be started", `{"runId":"r-1"}`, map[string][]string{
+			"planner open":  {wave(1, `{"kind":"stack","op":"o-1","execution":"no name","childRun":"r-2"}`)},
+			"planner o-1":   {`{}`},
+			"planner next":  {done},
+			"planner close": {`{"result":"SUCCEEDED"}`},
+		}, `SUCCEEDED {"result":"SUCCEEDED"}`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run, err := asl.Load(statemachine.Run, substitutions())

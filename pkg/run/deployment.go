@@ -184,6 +184,7 @@ func (t *turn) nurse(ctx context.Context, opID string, child runlog.Header) (los
 		if t.e.Clock.Now().Sub(t.ops[opID].StartedAt) < startGrace {
 			return false, nil
 		}
+		return false, t.e.neverStarted(ctx, now, t.ops[opID].Error)
 	}
 	_, err = t.e.Settle(ctx, child.RunID)
 	return false, err
@@ -192,7 +193,7 @@ func (t *turn) nurse(ctx context.Context, opID string, child runlog.Header) (los
 // endStack records the end of a stack's run.
 func (t *turn) endStack(ctx context.Context, op runlog.Op, child runlog.Header) error {
 	op.FinishedAt = t.e.Clock.Now()
-	op.Status = runlog.OpSucceeded
+	op.Status, op.Error = runlog.OpSucceeded, nil // a start that was refused at first
 	switch child.Result {
 	case runlog.ResultFailed:
 		op.Status = runlog.OpFailed

@@ -253,23 +253,106 @@ func TestAStackWhoseStartWasLostIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestAStackThatCannotBeStartedFails(t *testing.T) {
+func TestAStackThatCannotBeStartedFailsAndSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		why          run.Refusal
+		detail, next string
+		twice        bool
+	}{
+		"nobody knows why": {run.Refusal{}, "has never been seen", "slipway doctor", false},
+		"its role may not": {
+			run.Refusal{Error: "StepFunctions.AccessDeniedException", Cause: "the role is not authorized to perform: states:StartExecution"},
+			"AccessDeniedException: the role is not authorized to perform: states:StartExecution", "slipway bootstrap", true,
+		},
+		"there are too many": {run.Refusal{Error: "StepFunctions.ExecutionLimitExceededException"}, "ExecutionLimitExceeded", "quota", false},
+		"it came to nothing": {
+			run.Refusal{Error: "StepFunctions.ExecutionAlreadyExistsException", Cause: "Execution Already Exists"}, "Execution Already Exists", "that execution", false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.submitApp(chain())
+			m.twice = c.twice
+			m.until(func() bool { return len(w.children(m.runID)) == 3 })
+			two := w.children(m.runID)["Two"]
+			w.unstartable[two.Execution] = c.why
+			began := w.clk.Now()
+			h := w.finish(m)
+			two = w.header(two.RunID)
+			if h.Result != runlog.ResultFailed || two.Result != runlog.ResultFailed {
+				t.Errorf("%s, the stack is %s", h.Result, two.Result)
+			}
+			if took := w.clk.Now().Sub(began); took < time.Minute || took > 5*time.Minute {
+				t.Errorf("it was given up after %s", took)
+			}
+			if h.Failure == nil || two.Failure == nil || *h.Failure != *two.Failure {
+				t.Fatalf("the deployment says %+v, the stack's run %+v", h.Failure, two.Failure)
+			}
+			if !strings.Contains(h.Failure.Summary, "stack Two could not be started") || !strings.Contains(h.Failure.Detail, c.detail) {
+				t.Errorf("the failure is %+v", h.Failure)
+			}
+			if len(two.Diagnostics) != 1 || two.Diagnostics[0].Stack != "Two" || !strings.Contains(two.Diagnostics[0].Next, c.next) {
+				t.Errorf("it is told %+v", two.Diagnostics)
+			}
+			w.sound(m.runID)
+			w.sound(two.RunID)
+			w.accounted("One", "Two", "Three")
+		})
+	}
+}
+
+func TestAStartThatWasRefusedAtFirstLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	m := w.submitApp(chain())
 	m.until(func() bool { return len(w.children(m.runID)) == 3 })
 	two := w.children(m.runID)["Two"]
-	w.unstartable[two.Execution] = true
-	began := w.clk.Now()
-	h := w.finish(m)
-	if h.Result != runlog.ResultFailed || w.header(two.RunID).Result != runlog.ResultFailed {
-		t.Errorf("%s, the stack is %s", h.Result, w.header(two.RunID).Result)
+	w.unstartable[two.Execution] = run.Refusal{Error: "StepFunctions.ThrottlingException"}
+	m.onItem = func(it run.Item) bool {
+		if op, err := w.log.Op(context.Background(), m.runID, it.Op); err == nil && op.Error != nil {
+			delete(w.unstartable, two.Execution)
+		}
+		return false
 	}
-	if took := w.clk.Now().Sub(began); took < time.Minute || took > 5*time.Minute {
-		t.Errorf("it was given up after %s", took)
+	if h := w.finish(m); h.Result != runlog.ResultSucceeded || len(w.unstartable) > 0 {
+		t.Errorf("%s: %s", h.Result, w.story(m.runID))
+	}
+	ops, err := w.log.Ops(context.Background(), m.runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range ops {
+		if op.Error != nil {
+			t.Errorf("%s has the error %+v", op.OpID, op.Error)
+		}
 	}
 	w.sound(m.runID)
-	w.sound(two.RunID)
-	w.accounted("One", "Two", "Three")
+}
+
+func TestARefusalThatComesTooLateIsDropped(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitApp(chain())
+	w.finish(m)
+	ops, err := w.log.Ops(context.Background(), m.runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range ops {
+		if op.ChildRun == "" {
+			continue
+		}
+		in := run.PlannerInput{Action: run.ActionUnstarted, RunID: m.runID, Epoch: op.Epoch, Op: op.OpID, Refusal: &run.Refusal{Error: "E"}, Execution: m.name}
+		var status run.OperationStatus
+		if err := w.call(w.engine.HandlePlanner, in, &status); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := w.log.Op(context.Background(), m.runID, op.OpID); err != nil || again.Error != nil || again.Version != op.Version {
+			t.Errorf("%s has become %+v, %v", op.OpID, again, err)
+		}
+		in.Execution = "somebody-else"
+		if err := w.call(w.engine.HandlePlanner, in, &status); err == nil {
+			t.Error("an execution that does not carry the run is heard")
+		}
+	}
 }
 
 func TestAChildWhoseExecutionDiedIsSettledByItsParent(t *testing.T) {

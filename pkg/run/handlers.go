@@ -67,7 +67,7 @@ func handle[In, Out any](ctx context.Context, payload []byte, fn func(context.Co
 	return marshal(out)
 }
 
-// HandlePlanner is the planner function: admit, open, next and close.
+// HandlePlanner is the planner function: admit, open, next, unstarted and close.
 func (e *Engine) HandlePlanner(ctx context.Context, payload []byte) ([]byte, error) {
 	return handle(ctx, payload, func(ctx context.Context, in PlannerInput) (any, error) {
 		switch in.Action {
@@ -77,6 +77,8 @@ func (e *Engine) HandlePlanner(ctx context.Context, payload []byte) ([]byte, err
 			return e.Open(ctx, in)
 		case ActionNext:
 			return e.Next(ctx, in)
+		case ActionUnstarted:
+			return e.Unstarted(ctx, in)
 		case ActionClose:
 			return e.Close(ctx, in)
 		}

@@ -153,8 +153,14 @@ func (m *machine) item(it run.Item) error {
 		case "asset":
 			err = m.w.call(m.w.engine.HandlePublisher, run.PublishInput{RunID: m.runID, Wave: m.wave.Wave, Epoch: m.wave.Epoch, Op: it.Op}, &status)
 		case "stack":
-			if !m.w.unstartable[it.Execution] {
+			why, refused := m.w.unstartable[it.Execution]
+			switch {
+			case !refused:
 				m.w.start(it.Execution, it.ChildRun)
+			case why.Error != "":
+				err = m.w.call(m.w.engine.HandlePlanner, run.PlannerInput{
+					Action: run.ActionUnstarted, RunID: m.runID, Epoch: m.wave.Epoch, Op: it.Op, Refusal: &why, Execution: m.name,
+				}, &status)
 			}
 		}
 	}

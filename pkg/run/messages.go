@@ -4,12 +4,13 @@ import "github.com/slipway-cdk/slipway/pkg/runlog"
 
 // Actions of the planner and janitor functions.
 const (
-	ActionAdmit  = "admit"
-	ActionOpen   = "open"
-	ActionNext   = "next"
-	ActionClose  = "close"
-	ActionSettle = "settle"
-	ActionSweep  = "sweep"
+	ActionAdmit     = "admit"
+	ActionOpen      = "open"
+	ActionNext      = "next"
+	ActionUnstarted = "unstarted"
+	ActionClose     = "close"
+	ActionSettle    = "settle"
+	ActionSweep     = "sweep"
 )
 
 // PlannerInput is the payload of the planner function.
@@ -23,6 +24,17 @@ type PlannerInput struct {
 	Decision int `json:"decision,omitempty"`
 	// Execution is the name of the execution that asks.
 	Execution string `json:"execution,omitempty"`
+	// Op, Epoch and Refusal are the stack's operation whose execution could not be started (unstarted).
+	Op      string   `json:"op,omitempty"`
+	Epoch   int      `json:"epoch,omitempty"`
+	Refusal *Refusal `json:"refusal,omitempty"`
+}
+
+// Refusal is an error as Step Functions hands it to whoever has caught it
+// (https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html#error-handling-error-representation).
+type Refusal struct {
+	Error string `json:"Error"`
+	Cause string `json:"Cause,omitempty"`
 }
 
 // StepKind tells the state machine what to do next.

@@ -40,8 +40,8 @@ type world struct {
 	runs    int
 	// machines are the executions, by name.
 	machines map[string]*machine
-	// unstartable executions can't be started, vanishing ones are lost after the start.
-	unstartable map[string]bool
+	// unstartable executions can't be started, for the reason that is given if one is; vanishing ones are lost after the start.
+	unstartable map[string]run.Refusal
 	// deadHolders are processes that are known to be dead.
 	deadHolders map[string]bool
 	// published counts the publications of assets; unpublishable assets fail.
@@ -55,7 +55,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	w := &world{
 		TB: t, clk: clock.NewFake(time.Date(2026, 11, 29, 21, 0, 0, 0, time.UTC)), objects: newObjects(), log: newLog(), faults: &faults{},
-		machines: map[string]*machine{}, unstartable: map[string]bool{}, deadHolders: map[string]bool{},
+		machines: map[string]*machine{}, unstartable: map[string]run.Refusal{}, deadHolders: map[string]bool{},
 		published: map[string]int{}, unpublishable: map[string]error{}, ssm: map[string]string{},
 	}
 	w.clk.AutoAdvance = true
