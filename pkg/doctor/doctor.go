@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -59,6 +61,7 @@ type examination struct {
 	checks  []Check
 	account string
 	arn     string
+	userID  string // the caller's aws:userid
 }
 
 func (x *examination) say(name string, v Verdict, detail, next string) {
@@ -90,7 +93,7 @@ func (x *examination) credentials(ctx context.Context) bool {
 		x.say("credentials", Failed, err.Error(), "`aws sts get-caller-identity` must work; --profile names others.")
 		return false
 	}
-	x.account, x.arn = aws.ToString(out.Account), aws.ToString(out.Arn)
+	x.account, x.arn, x.userID = aws.ToString(out.Account), aws.ToString(out.Arn), aws.ToString(out.UserId)
 	x.say("credentials", OK, x.arn+" in account "+x.account+", region "+x.Config.Region, "")
 	return true
 }
@@ -188,8 +191,10 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 	}
 	providers := x.Providers(x.account)
 	drifted, unread := 0, 0
-	for id, r := range rec.Resources {
-		p, _, err := providers.For(r.ResourceType, provider.Route(r.ProvisionedBy), nil)
+	var unsure []string
+	for _, id := range slices.Sorted(maps.Keys(rec.Resources)) {
+		r := rec.Resources[id]
+		p, route, err := providers.For(r.ResourceType, provider.Route(r.ProvisionedBy), nil)
 		if err != nil {
 			unread++
 			continue
@@ -207,7 +212,11 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 			unread++
 			continue
 		}
-		for _, property := range differing(r.Properties, live.Properties) {
+		differ, doubtful := compare(r.ResourceType, route == provider.RouteSDK, r.Properties, live.Properties)
+		for _, property := range doubtful {
+			unsure = append(unsure, id+"."+property)
+		}
+		for _, property := range differ {
 			x.say(name, Warning, id+" ("+r.ResourceType+"): "+property+" is not what was deployed", "Set it back, or deploy a change of it.")
 			drifted++
 		}
@@ -215,6 +224,8 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 	switch {
 	case unread > 0:
 		x.say(name, Unknown, fmt.Sprintf("%d of %d could not be read", unread, len(rec.Resources)), "")
+	case len(unsure) > 0:
+		x.say(name, Unknown, fmt.Sprintf("%d properties are read in another shape than they were deployed in: %s", len(unsure), strings.Join(unsure, ", ")), "Compare them by hand, where something else looks odd.")
 	case drifted == 0:
 		x.say(name, OK, fmt.Sprintf("all %d are as they were deployed", len(rec.Resources)), "")
 	}

@@ -1,14 +1,11 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/slipway-cdk/slipway/pkg/controlplane"
@@ -28,21 +25,23 @@ func (x *examination) permissions(ctx context.Context, bucket statebucket.Found,
 	case found:
 		arn := "arn:" + partition(x.arn) + ":s3:::" + bucket.Name
 		needed = []iampolicy.Statement{
-			iampolicy.Allow("Objects", []string{"s3:GetObject", "s3:PutObject", "s3:DeleteObject"}, arn+"/*"),
+			iampolicy.Allow("Objects", []string{"s3:GetObject", "s3:PutObject", "s3:DeleteObject"}, arn+"/"+cmp.Or(x.Bucket.Prefix, "cdkd")+"/*", arn+"/slipway/*"),
 			iampolicy.Allow("List", []string{"s3:ListBucket"}, arn),
 		}
 	default:
 		return
 	}
-	source, simulated := principal(x.arn)
-	if simulated {
-		denied, err := x.simulate(ctx, source, needed)
+	if source, ok := principal(x.arn); ok {
+		answer, err := x.simulate(ctx, source, needed)
 		switch {
-		case err == nil && len(denied) == 0:
-			x.say(name, OK, source+" may do what a deploy needs, as IAM says", "")
+		case err == nil && len(answer.denied) > 0:
+			x.say(name, Failed, source+" may not "+strings.Join(answer.denied, ", "), x.whatIsNeeded(has))
+			return
+		case err == nil && len(answer.depends) > 0:
+			x.say(name, Unknown, "what "+source+" may do depends on "+strings.Join(answer.depends, ", ")+", of which IAM is not told here", x.whatIsNeeded(has))
 			return
 		case err == nil:
-			x.say(name, Failed, source+" may not "+strings.Join(denied, ", "), "`slipway doctor --print-caller-policy` prints what is needed.")
+			x.say(name, OK, source+" may do what a deploy needs, as IAM says", "")
 			return
 		}
 	}
@@ -63,41 +62,12 @@ func (x *examination) permissions(ctx context.Context, bucket statebucket.Found,
 	}
 }
 
-// simulate returns the actions that IAM says are denied.
-func (x *examination) simulate(ctx context.Context, source string, needed []iampolicy.Statement) ([]string, error) {
-	client := iam.NewFromConfig(x.Config)
-	var denied []string
-	for _, s := range needed {
-		in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &source, ActionNames: s.Action}
-		for _, r := range s.Resource {
-			in.ResourceArns = append(in.ResourceArns, strings.ReplaceAll(r, "${aws:userid}", "caller"))
-		}
-		for _, keys := range s.Condition {
-			for key, values := range keys {
-				for i := range values {
-					values = slices.Clone(values)
-					values[i] = strings.ReplaceAll(values[i], "${aws:userid}", "caller")
-				}
-				in.ContextEntries = append(in.ContextEntries, types.ContextEntry{
-					ContextKeyName: aws.String(key), ContextKeyType: types.ContextKeyTypeEnumStringList, ContextKeyValues: values,
-				})
-			}
-		}
-		in.ContextEntries = append(in.ContextEntries, types.ContextEntry{
-			ContextKeyName: aws.String("aws:userid"), ContextKeyType: types.ContextKeyTypeEnumString, ContextKeyValues: []string{"caller"},
-		})
-		out, err := client.SimulatePrincipalPolicy(ctx, in)
-		if err != nil {
-			return nil, fmt.Errorf("asking IAM: %w", err)
-		}
-		for _, r := range out.EvaluationResults {
-			if r.EvalDecision != types.PolicyEvaluationDecisionTypeAllowed {
-				denied = append(denied, aws.ToString(r.EvalActionName))
-			}
-		}
+// whatIsNeeded says where the permissions stand.
+func (x *examination) whatIsNeeded(has bool) string {
+	if has {
+		return "`slipway doctor --print-caller-policy` prints what is needed."
 	}
-	slices.Sort(denied)
-	return slices.Compact(denied), nil
+	return "docs/direct.md says what --direct needs of the bucket."
 }
 
 // principal is the ARN of the user or role behind a caller's ARN; a role's path is not in the ARN of its session, so a
