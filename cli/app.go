@@ -107,6 +107,9 @@ func (env *environment) withPlane(ctx context.Context, g *globalFlags, f func(Pl
 			err = closing
 		}
 	}()
+	if p, ok := plane.(uploadingPlane); ok {
+		p.WatchUploads(func() (func(done, total int64), func()) { return env.streams.Upload(env.clock.Now) })
+	}
 	return f(plane)
 }
 

@@ -41,3 +41,10 @@ type reportingPlane interface {
 	// Link is where the run can be looked at in AWS's own console, "" where that is not known.
 	Link(runID string, command runlog.Command) string
 }
+
+// uploadingPlane is a plane that what is deployed has to be uploaded to.
+type uploadingPlane interface {
+	// WatchUploads has uploads shown: watch is called before each of them, sent with how many bytes of how many are there,
+	// end when it is over.
+	WatchUploads(watch func() (sent func(done, total int64), end func()))
+}

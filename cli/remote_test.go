@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -9,8 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/slipway-cdk/slipway/cli/views"
+	"github.com/slipway-cdk/slipway/pkg/assembly"
+	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
+	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
@@ -57,6 +62,40 @@ func TestARollbackOfNamedStacksNeedsNoRecords(t *testing.T) {
 	}
 	if _, err := journaled(context.Background(), plane, nil, ""); err == nil || !strings.Contains(err.Error(), "no stack was named") {
 		t.Errorf("%v", err)
+	}
+}
+
+// uploadingFake uploads before it submits.
+type uploadingFake struct {
+	*fakePlane
+	watch func() (sent func(done, total int64), end func())
+}
+
+func (f *uploadingFake) WatchUploads(watch func() (func(done, total int64), func())) { f.watch = watch }
+
+func (f *uploadingFake) Submit(ctx context.Context, asm *assembly.Assembly, stacks []*assembly.Stack, req run.Submission) (string, error) {
+	sent, end := f.watch()
+	sent(0, 40_000_000)
+	sent(40_000_000, 40_000_000)
+	end()
+	return f.fakePlane.Submit(ctx, asm, stacks, req)
+}
+
+func TestAnUploadIsShownWhereverItIsMade(t *testing.T) {
+	var out, errs bytes.Buffer
+	env := &environment{
+		streams: &views.Streams{Out: views.Stream{Writer: &out}, Err: views.Stream{Writer: &errs}, In: strings.NewReader("")},
+		getenv:  func(string) string { return "" }, clock: clock.Real{},
+		open: func(context.Context, globalFlags) (Plane, error) { return &uploadingFake{fakePlane: &fakePlane{}}, nil },
+	}
+	if code := execute(t.Context(), env, []string{"deploy", "--app", planeAssembly(t), "--parameters", "StateBucketName=b", "--dry-run", "--json"}); code != exitDone {
+		t.Fatalf("exit code %d:\n%s%s", code, out.String(), errs.String())
+	}
+	if want := "Uploading 40.0 MB…\nUploading 40.0 MB: 100 % are there\n"; errs.String() != want {
+		t.Errorf("standard error reads %q", errs.String())
+	}
+	if strings.Contains(out.String(), "Uploading") {
+		t.Errorf("standard output reads %q", out.String())
 	}
 }
 

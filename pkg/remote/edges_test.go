@@ -3,6 +3,8 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/remote"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/upload/uploadtest"
 )
 
 // nobody starts executions that never begin.
@@ -79,5 +82,44 @@ func TestTheLinkIsOfThePartition(t *testing.T) {
 		if account, region, err := p.Identity(context.Background()); err != nil || account != "111122223333" || region != "us-east-1" {
 			t.Errorf("the identity is %s in %s, %v", account, region, err)
 		}
+	}
+}
+
+func TestAnUploadIsShownFromItsBeginToItsEndHoweverItEnds(t *testing.T) {
+	w := newWorld(t)
+	p := w.as(ann)
+	var told []string
+	p.WatchUploads(func() (func(done, total int64), func()) {
+		told = append(told, "watch")
+		return func(done, total int64) {
+				switch done {
+				case 0:
+					told = append(told, "begin")
+				case total:
+					told = append(told, "all")
+				}
+			}, func() {
+				told = append(told, "end")
+			}
+	})
+	asm := w.synthesized(webApp())
+	w.bucket.Fail = func(call, _ string) error {
+		if call == "PutObject" {
+			return uploadtest.Status(http.StatusServiceUnavailable)
+		}
+		return nil
+	}
+	sub := secretValue(runlog.CommandPlan, runlog.CommandDeploy)
+	if _, err := p.Submit(w.ctx, asm, asm.Stacks, sub); err == nil {
+		t.Fatal("it has not failed")
+	}
+	w.bucket.Fail = nil
+	for range 2 { // the second time it is there
+		if _, err := p.Submit(w.ctx, asm, asm.Stacks, sub); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"watch", "begin", "end", "watch", "begin", "all", "end", "watch", "end"}; !slices.Equal(told, want) {
+		t.Errorf("it is told %v, want %v", told, want)
 	}
 }

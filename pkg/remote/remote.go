@@ -59,6 +59,9 @@ type Plane struct {
 	// Console is the address of an execution in the console of AWS, by its name; nil is none.
 	Console func(execution string) string
 
+	// watch shows an upload to whoever waits for it; nil shows nothing.
+	watch func() (sent func(done, total int64), end func())
+
 	mu     sync.Mutex
 	packed map[*assembly.Assembly]packed
 }
@@ -93,6 +96,12 @@ func (p *Plane) Close() error { return nil }
 
 // FollowEvery is how often a run is looked at while it is followed: every look is a request.
 func (p *Plane) FollowEvery() time.Duration { return time.Second }
+
+// WatchUploads has uploads shown: watch is called before each, sent with how many bytes of how many are there, end when it
+// is over, however it has ended. It is called before the plane is used.
+func (p *Plane) WatchUploads(watch func() (sent func(done, total int64), end func())) {
+	p.watch = watch
+}
 
 // Link is where the execution of a run is in the console of AWS, "" where it is not known.
 func (p *Plane) Link(runID string, command runlog.Command) string {
@@ -199,7 +208,13 @@ func (p *Plane) upload(ctx context.Context, asm *assembly.Assembly, stacks []*as
 		p.packed[asm] = have
 		p.mu.Unlock()
 	}
-	_, err = p.Uploads.Upload(ctx, admission.ArchiveKey(p.Who, have.pack.Digest), have.pack, nil)
+	var sent func(done, total int64)
+	if p.watch != nil {
+		var end func()
+		sent, end = p.watch()
+		defer end()
+	}
+	_, err = p.Uploads.Upload(ctx, admission.ArchiveKey(p.Who, have.pack.Digest), have.pack, sent)
 	return have.pack.Digest, err
 }
 

@@ -55,7 +55,8 @@ type Outcome struct {
 }
 
 // Upload brings a package to a key that holds its digest. It may be repeated, by this process or another one: what is
-// there is not sent again. sent, if not nil, is told how far it has come; it may be called concurrently.
+// there is not sent again. sent, if not nil, is told how far it has come, the first time before anything is sent; it may
+// be called concurrently.
 func (c *Client) Upload(ctx context.Context, key string, p *Package, sent func(done, total int64)) (Outcome, error) {
 	there, err := c.present(ctx, key)
 	if err != nil || there {
@@ -75,6 +76,7 @@ func (c *Client) Upload(ctx context.Context, key string, p *Package, sent func(d
 	if sent == nil {
 		sent = func(int64, int64) {}
 	}
+	sent(0, size)
 	if size > c.partSize() {
 		return c.parts(ctx, key, file, size, hex.EncodeToString(sum.Sum(nil)), sent)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -108,10 +109,18 @@ func TestUploadGoesOnWhereAnEarlierProcessHasStopped(t *testing.T) {
 		t.Fatal("it has not failed")
 	}
 	b.Fail = nil
-	last := int64(0)
-	out, err := c.Upload(context.Background(), "k", p, func(done, total int64) { last = done })
-	if err != nil || out.Sent != out.Bytes-3<<10 || last != out.Bytes {
-		t.Fatalf("%+v, %v, told of %d", out, err, last)
+	var mu sync.Mutex
+	first, last := int64(-1), int64(0)
+	out, err := c.Upload(context.Background(), "k", p, func(done, _ int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if first < 0 {
+			first = done
+		}
+		last = max(last, done)
+	})
+	if err != nil || out.Sent != out.Bytes-3<<10 || first != 0 || last != out.Bytes {
+		t.Fatalf("%+v, %v, told of %d, at last of %d", out, err, first, last)
 	}
 	body, _ := b.Body("k")
 	r, err := open(body)
