@@ -4,7 +4,7 @@
 //	go run ./infra/cost infra/testdata/counts.json
 //
 // The counts are made by package leastprivilege; durations, which an emulator cannot tell, are assumptions of this
-// program and printed as such. Prices are those of us-east-1, as their pages have them.
+// program and printed as such. Prices are those of package prices.
 package main
 
 import (
@@ -13,32 +13,9 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/slipway-cdk/slipway/pkg/prices"
 )
-
-// price is what one unit costs, in US dollars.
-type price struct {
-	of     string
-	each   float64
-	unit   string
-	source string
-}
-
-// prices are us-east-1's, without the free tiers.
-var prices = map[string]price{
-	"transition": {"Step Functions", 0.025 / 1e3, "state transition", "https://aws.amazon.com/step-functions/pricing/"},
-	"invocation": {"Lambda", 0.20 / 1e6, "request", "https://aws.amazon.com/lambda/pricing/"},
-	"gbsecond":   {"Lambda, arm64", 0.0000133334, "GB-second", "https://aws.amazon.com/lambda/pricing/"},
-	"write":      {"DynamoDB, on demand", 0.625 / 1e6, "write request unit", "https://aws.amazon.com/dynamodb/pricing/on-demand/"},
-	"read":       {"DynamoDB, on demand", 0.125 / 1e6, "read request unit", "https://aws.amazon.com/dynamodb/pricing/on-demand/"},
-	"put":        {"S3", 0.005 / 1e3, "PUT, COPY, POST or LIST", "https://aws.amazon.com/s3/pricing/"},
-	"get":        {"S3", 0.0004 / 1e3, "GET or HEAD", "https://aws.amazon.com/s3/pricing/"},
-	"kms":        {"KMS", 0.03 / 1e4, "request", "https://aws.amazon.com/kms/pricing/"},
-	"key":        {"KMS", 1, "key and month", "https://aws.amazon.com/kms/pricing/"},
-	"alarm":      {"CloudWatch", 0.10, "alarm and month", "https://aws.amazon.com/cloudwatch/pricing/"},
-	"dashboard":  {"CloudWatch", 3, "dashboard and month (three are free)", "https://aws.amazon.com/cloudwatch/pricing/"},
-	"metric":     {"CloudWatch", 0.30, "metric and month, by the hours in which it is written", "https://aws.amazon.com/cloudwatch/pricing/"},
-	"logged":     {"CloudWatch Logs", 0.50, "GB of log taken in", "https://aws.amazon.com/cloudwatch/pricing/"},
-}
 
 // assumed are the memory, in GB, and the seconds of an invocation. No emulator tells how long AWS takes.
 var assumed = map[string]struct{ memory, seconds float64 }{
@@ -81,16 +58,16 @@ func (c counted) bill() []line {
 	}
 	transactions := of("dynamodb:ConditionCheckItem")
 	return []line{
-		{"transition", float64(c.Transitions)},
-		{"invocation", invocations},
-		{"gbsecond", gbSeconds},
-		{"write", 2*of("dynamodb:PutItem", "dynamodb:UpdateItem") + 2*transactions + 2*transactions},
-		{"read", of("dynamodb:GetItem", "dynamodb:BatchGetItem") + 4*of("dynamodb:Query")},
-		{"put", of("s3:PutObject")},
+		{prices.Transition, float64(c.Transitions)},
+		{prices.Invocation, invocations},
+		{prices.GBSecond, gbSeconds},
+		{prices.Write, 2*of("dynamodb:PutItem", "dynamodb:UpdateItem") + 2*transactions + 2*transactions},
+		{prices.Read, of("dynamodb:GetItem", "dynamodb:BatchGetItem") + 4*of("dynamodb:Query")},
+		{prices.Put, of("s3:PutObject")},
 		// Most of what is recorded as a listing is a GET of what is absent, which takes that permission.
-		{"get", of("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket")},
-		{"kms", of("kms:GenerateDataKey", "kms:Decrypt", "kms:Encrypt")},
-		{"logged", invocations * loggedEach},
+		{prices.Get, of("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket")},
+		{prices.KeyUse, of("kms:GenerateDataKey", "kms:Decrypt", "kms:Encrypt")},
+		{prices.Logged, invocations * loggedEach},
 	}
 }
 
@@ -101,15 +78,15 @@ const sweeps = 30 * 24 * 12
 func atRest() []line {
 	a := assumed["janitor"]
 	return []line{
-		{"key", 1}, {"alarm", 8}, {"dashboard", 1},
-		{"invocation", sweeps}, {"gbsecond", sweeps * a.memory * a.seconds},
-		{"read", sweeps * 2}, {"put", sweeps * 3}, {"logged", sweeps * loggedEach},
+		{prices.Key, 1}, {prices.Alarm, 8}, {prices.Dashboard, 1},
+		{prices.Invocation, sweeps}, {prices.GBSecond, sweeps * a.memory * a.seconds},
+		{prices.Read, sweeps * 2}, {prices.Put, sweeps * 3}, {prices.Logged, sweeps * loggedEach},
 	}
 }
 
 func total(bill []line) (sum float64) {
 	for _, l := range bill {
-		sum += l.amount * prices[l.price].each
+		sum += l.amount * prices.Table()[l.price].Each
 	}
 	return sum
 }
@@ -118,9 +95,9 @@ func total(bill []line) (sum float64) {
 func table(w io.Writer, bill []line) {
 	fmt.Fprintln(w, "| | amount | US dollars |\n|---|---:|---:|")
 	for _, l := range bill {
-		p := prices[l.price]
+		p := prices.Table()[l.price]
 		if l.amount > 0 {
-			fmt.Fprintf(w, "| %s: %s | %s | %.5f |\n", p.of, p.unit, amount(l.amount), l.amount*p.each)
+			fmt.Fprintf(w, "| %s: %s | %s | %.5f |\n", p.Of, p.Unit, amount(l.amount), l.amount*p.Each)
 		}
 	}
 	fmt.Fprintf(w, "| **all** | | **%.4f** |\n", total(bill))

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/slipway-cdk/slipway/pkg/prices"
 )
 
 func TestTheDocumentedCostIsTheComputedOne(t *testing.T) {
@@ -22,9 +24,9 @@ func TestTheDocumentedCostIsTheComputedOne(t *testing.T) {
 	if !strings.Contains(string(docs), computed.String()) {
 		t.Errorf("docs/self-hosting.md does not have what `go run ./infra/cost infra/testdata/counts.json` prints:\n%s", computed.String())
 	}
-	for _, p := range prices {
-		if !strings.Contains(string(docs), p.source) {
-			t.Errorf("docs/self-hosting.md does not name the source %s", p.source)
+	for _, p := range prices.Table() {
+		if !strings.Contains(string(docs), p.Source) {
+			t.Errorf("docs/self-hosting.md does not name the source %s", p.Source)
 		}
 	}
 }
@@ -39,7 +41,7 @@ func TestABillAddsUp(t *testing.T) {
 		t.Errorf("the sum is %v, want %v", got, want)
 	}
 	for _, l := range append(c.bill(), atRest()...) {
-		if _, ok := prices[l.price]; !ok {
+		if _, ok := prices.Table()[l.price]; !ok {
 			t.Errorf("%s has no price", l.price)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/slipway-cdk/slipway/pkg/prices"
 )
 
 // Part is one kind of resource that a template makes.
@@ -13,21 +15,6 @@ type Part struct {
 	Count int    `json:"count"`
 	// Monthly is what they cost at rest, in US dollars a month, at the list prices of us-east-1.
 	Monthly float64 `json:"monthlyUsd"`
-}
-
-// monthly are the types that cost something while nothing runs, each at the list price of us-east-1 in US dollars a
-// month: https://aws.amazon.com/kms/pricing/ and https://aws.amazon.com/cloudwatch/pricing/, before free tiers. What is
-// charged by use (tables on demand, functions, state machines, queues, requests) costs nothing at rest but storage.
-func monthly(typeName string) float64 {
-	switch typeName {
-	case "AWS::KMS::Key":
-		return 1
-	case "AWS::CloudWatch::Alarm":
-		return 0.10
-	case "AWS::CloudWatch::Dashboard":
-		return 3
-	}
-	return 0
 }
 
 // Parts lists what a template makes, the dearest first, then by name. Conditions are not looked at: it may be less.
@@ -44,7 +31,7 @@ func Parts(template []byte) ([]Part, error) {
 	}
 	var parts []Part
 	for name, n := range counts {
-		parts = append(parts, Part{Type: name, Count: n, Monthly: float64(n) * monthly(name)})
+		parts = append(parts, Part{Type: name, Count: n, Monthly: float64(n) * prices.AtRest(name)})
 	}
 	slices.SortFunc(parts, func(a, b Part) int { return cmp.Or(cmp.Compare(b.Monthly, a.Monthly), cmp.Compare(a.Type, b.Type)) })
 	return parts, nil
