@@ -3,11 +3,10 @@ package inprocess
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/slipway-cdk/slipway/pkg/asl"
+	"github.com/slipway-cdk/slipway/pkg/asl/shipped"
 	"github.com/slipway-cdk/slipway/pkg/run"
-	"github.com/slipway-cdk/slipway/statemachine"
 )
 
 // Names of the functions and machines. The ARNs only have to look like ARNs.
@@ -23,20 +22,10 @@ const (
 
 // machines loads the shipped definitions.
 func machines() (map[string]*asl.Machine, error) {
-	names := map[string]string{
-		statemachine.PlannerFunction: plannerFunction, statemachine.ProvisionerFunction: provisionerFunction,
-		statemachine.PublisherFunction: publisherFunction, statemachine.JanitorFunction: janitorFunction,
-		statemachine.SettleStateMachine: settleMachine,
-	}
-	out := map[string]*asl.Machine{}
-	for arn, definition := range map[string][]byte{runMachine: statemachine.Run, settleMachine: statemachine.Settle} {
-		m, err := asl.Load(definition, names)
-		if err != nil {
-			return nil, fmt.Errorf("loading %s: %w", arn, err)
-		}
-		out[arn] = m
-	}
-	return out, nil
+	return shipped.Machines(shipped.Names{
+		Planner: plannerFunction, Provisioner: provisionerFunction, Publisher: publisherFunction, Janitor: janitorFunction,
+		Run: runMachine, Settle: settleMachine,
+	})
 }
 
 // functions invokes the engine's handlers as Lambda would: bytes in, bytes out, a failure by its name.

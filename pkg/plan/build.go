@@ -45,8 +45,9 @@ type Leftover struct {
 	Policy       string
 	// RunID is the run that has left it.
 	RunID string
-	// Remnant: a creation that failed has left it, or it has the name that the next one is to get: it goes first.
-	Remnant bool
+	// DeleteFirst: it goes before its resource is made anew, not with the cleanup after that: a creation that failed has
+	// left it, or it has the name that the next one is to get.
+	DeleteFirst bool
 }
 
 // Build turns changes into operations.
@@ -55,26 +56,26 @@ type Leftover struct {
 // depends on; a dependency through unchanged resources counts. Cleanup: removed resources, the old halves of
 // replacements ("{id}.old") and leftovers, each after the cleanups of what depended on it. What is retained
 // is forgotten instead of deleted. Operations stand in the order of the changes, cleanup last. What a failed creation has
-// left is removed before the next one is tried ("{id}.remnant.old"), as it may have the name that this one needs.
+// left, or what has the name that the next one needs, is removed before that is tried ("{id}.remnant.old").
 //
 // O(V+E) for the usual sparse graph.
 func Build(in Input) Plan {
 	p := Plan{Version: Version, Unchanged: in.Unchanged}
 	ops := forward(in)
-	first, left := remnants(ops, in.Leftovers)
+	first, left := deletedFirst(ops, in.Leftovers)
 	in.Leftovers = left
 	p.Operations = slices.Concat(first, ops, cleanup(in))
 	return p
 }
 
-// remnants plans the removal of what failed creations have left of resources that are to be made anew, and lets those
-// wait for it. It returns the leftovers that remain for the cleanup.
-func remnants(ops []Operation, leftovers []Leftover) (first []Operation, rest []Leftover) {
+// deletedFirst plans the removal of what has to go before resources are made anew, and lets those wait for it. It returns
+// the leftovers that remain for the cleanup.
+func deletedFirst(ops []Operation, leftovers []Leftover) (first []Operation, rest []Leftover) {
 	for _, l := range leftovers {
 		i := slices.IndexFunc(ops, func(op Operation) bool {
 			return op.LogicalID == l.LogicalID && (op.Action == ActionCreate || op.Action == ActionReplace)
 		})
-		if !l.Remnant || i < 0 {
+		if !l.DeleteFirst || i < 0 {
 			rest = append(rest, l)
 			continue
 		}

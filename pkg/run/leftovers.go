@@ -15,7 +15,7 @@ func leftovers(l *ledger) []plan.Leftover {
 	for _, old := range l.cleanup {
 		out = append(out, plan.Leftover{
 			LogicalID: old.LogicalID, Type: old.Resource.ResourceType, PhysicalID: old.Resource.PhysicalID,
-			Dependencies: old.Resource.Dependencies, Policy: old.Resource.UpdateReplacePolicy, RunID: old.RunID, Remnant: old.Remnant,
+			Dependencies: old.Resource.Dependencies, Policy: old.Resource.UpdateReplacePolicy, RunID: old.RunID, DeleteFirst: old.Remnant,
 		})
 	}
 	return out
@@ -32,9 +32,9 @@ func inTheWayFirst(list []plan.Leftover, l *ledger, changes []diff.Change) []pla
 			}
 			switch c.Action {
 			case diff.ActionCreate:
-				list[i].Remnant = true
+				list[i].DeleteFirst = true
 			case diff.ActionReplace:
-				list[i].Remnant = old.Remnant || namedAs(c, old.PhysicalID, l.cleanup[i].Resource.Properties)
+				list[i].DeleteFirst = old.DeleteFirst || namedAs(c, old.PhysicalID, l.cleanup[i].Resource.Properties)
 			}
 		}
 	}

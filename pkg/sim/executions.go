@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/asl"
+	"github.com/slipway-cdk/slipway/pkg/asl/shipped"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/asset"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/state"
-	"github.com/slipway-cdk/slipway/statemachine"
 )
 
 // Names of the functions and machines. The ARNs only have to look like ARNs.
@@ -28,26 +28,12 @@ const (
 	runExecutions = "arn:aws:states:eu-west-1:111111111111:execution:run:"
 )
 
-// machines loads the shipped definitions.
-func machines() (map[string]*asl.Machine, error) {
-	names := map[string]string{
-		statemachine.PlannerFunction: planner, statemachine.ProvisionerFunction: provisioner,
-		statemachine.PublisherFunction: publisher, statemachine.JanitorFunction: janitor,
-		statemachine.SettleStateMachine: settleMachine,
-	}
-	out := map[string]*asl.Machine{}
-	for arn, definition := range map[string][]byte{runMachine: statemachine.Run, settleMachine: statemachine.Settle} {
-		m, err := asl.Load(definition, names)
-		if err != nil {
-			return nil, fmt.Errorf("loading %s: %w", arn, err)
-		}
-		out[arn] = m
-	}
-	return out, nil
-}
-
-// shipped are the machines, loaded once: they never change.
-var shipped = sync.OnceValues(machines)
+// machines are the shipped definitions, loaded once: they never change.
+var machines = sync.OnceValues(func() (map[string]*asl.Machine, error) {
+	return shipped.Machines(shipped.Names{
+		Planner: planner, Provisioner: provisioner, Publisher: publisher, Janitor: janitor, Run: runMachine, Settle: settleMachine,
+	})
+})
 
 // plane is whatever runs executions: Step Functions, which never dies, with a Lambda for every invocation; or one
 // process of --local, which takes all of its executions and functions with it.
@@ -70,7 +56,7 @@ func (w *world) newPlane(local bool) *plane {
 	}
 	pl.p = w.process(name)
 	pl.p.host = true
-	definitions, err := shipped()
+	definitions, err := machines()
 	if err != nil {
 		panic(err) // the shipped definitions are tested elsewhere
 	}

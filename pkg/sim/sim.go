@@ -109,7 +109,7 @@ func Prepare() error {
 	for _, k := range kinds {
 		schema.Lookup(k.name)
 	}
-	_, err := shipped()
+	_, err := machines()
 	return err
 }
 
