@@ -114,7 +114,7 @@ func (e *Engine) emptied(ctx context.Context, h *runlog.Header, l *ledger) error
 	if empty(l) {
 		return e.forget(ctx, h, l)
 	}
-	if len(l.record.Outputs) > 0 || len(l.record.Imports) > 0 || len(l.record.OutputReads) > 0 {
+	if len(l.record.Outputs) != 0 || len(l.record.Imports) != 0 || len(l.record.OutputReads) != 0 {
 		l.record.Outputs, l.record.Imports, l.record.OutputReads, l.changed = map[string]any{}, nil, nil, true
 	}
 	gen := state.Generation{}

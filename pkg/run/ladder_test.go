@@ -1,6 +1,8 @@
 package run
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,5 +173,58 @@ func TestThoseRefusedTogetherDoNotComeBackTogether(t *testing.T) {
 	}
 	if len(seconds) < 6 {
 		t.Errorf("40 come back within %d different seconds", len(seconds))
+	}
+}
+
+func TestPausesBetweenTheCallsOfAStepThatIsInDoubt(t *testing.T) {
+	e := &Engine{Clock: clock.NewFake(failedAt)}
+	pause := func(doubts int, cause error) time.Duration {
+		op := e.doubt(runlog.Op{Doubts: doubts, Token: "t"}, cause)
+		if op.Doubts != doubts+1 {
+			t.Errorf("doubt %d is counted as %d", doubts+1, op.Doubts)
+		}
+		return op.NotBefore.Sub(failedAt)
+	}
+	lost := &provider.Error{Kind: provider.KindUnavailable, Undecided: true}
+	for n, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		if got := pause(n, lost); got != want*time.Second {
+			t.Errorf("doubt %d: a pause of %s, want %s", n+1, got, want*time.Second)
+		}
+	}
+	busy := &provider.Error{Kind: provider.KindThrottled, Undecided: true}
+	longest := time.Duration(0)
+	for n := range maxDoubts {
+		got := pause(n, busy)
+		if got < time.Second || got > 30*time.Second {
+			t.Errorf("throttled for the time %d: a pause of %s", n+1, got)
+		}
+		longest = max(longest, got)
+	}
+	if longest < 5*time.Second {
+		t.Errorf("a service that is too busy is asked again every %s", longest)
+	}
+	for asked, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, 3 * time.Hour: maxHint} {
+		if got := pause(0, &provider.Error{Kind: provider.KindUnavailable, RetryAfter: asked}); got != want {
+			t.Errorf("the service asks for %s and gets %s", asked, got)
+		}
+	}
+	if got := pause(0, errors.New("the connection broke")); got != time.Second {
+		t.Errorf("an error of no kind: a pause of %s", got)
+	}
+}
+
+func TestWhatIsNeverDecidedQuotesTheLastAnswer(t *testing.T) {
+	for _, c := range []struct {
+		err  provider.Error
+		want string
+	}{
+		{provider.Error{Message: "slow down", Err: errors.New("429")}, "answer: slow down"},
+		{provider.Error{Err: errors.New("the connection broke")}, "answer: the connection broke"},
+		{provider.Error{}, "answer: "},
+	} {
+		got := unresolvedDoubt(&c.err, maxDoubts)
+		if got.Kind != provider.KindTimeout || !strings.Contains(got.Message, "not said 21 times") || !strings.HasSuffix(got.Message, c.want) {
+			t.Errorf("%+v", got)
+		}
 	}
 }

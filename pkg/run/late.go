@@ -34,7 +34,7 @@ func (e *Engine) checkFirst(ctx context.Context, l *ledger, h runlog.Header) err
 			delete(l.record.Resources, id)
 		}
 	}
-	if len(l.record.Resources) < len(l.stands.Resources) {
+	if len(l.record.Resources) != len(l.stands.Resources) {
 		if l.stateETag, err = e.States.Save(ctx, l.record, l.stateETag); err != nil {
 			return fmt.Errorf("taking back a part of the record of stack %s: %w", h.Stack.Name, err)
 		}

@@ -90,6 +90,23 @@ func TestAFirstRecordThatIsSavedLateNamesNothingThatIsGone(t *testing.T) {
 	}
 }
 
+// TestARecordThatOthersRemoveIsMadeAnewOfWhatThereIs: another tool removes the record of a run that goes on, and one of
+// the two resources in it after the run has looked at them.
+func TestARecordThatOthersRemoveIsMadeAnewOfWhatThereIs(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(resources(object{"A": topic(object{}), "B": topic(object{}), "C": with(topic(object{}), object{"DependsOn": []any{"A", "B"}})}))
+	m.until(func() bool { return w.header(m.runID).StateETag != "" })
+	gone := w.record("App").Resources["A"].PhysicalID
+	w.deleteRecord()
+	w.faults.meanwhile("put cdkd/App/eu-west-1/state.json", func() { delete(w.cloud.live, gone) })
+	h := w.finish(m)
+	if d := cmp.Diff([]string{"B", "C"}, sortedKeys(w.record("App"))); d != "" || h.Result != runlog.ResultSucceeded {
+		t.Errorf("the record (-want +got):\n%s\n%s", d, w.story(m.runID))
+	}
+	w.sound(m.runID)
+	w.accounted("App")
+}
+
 // TestARunIsSettledWhoseRecordWasSavedAndRemoved: a run dies after it has saved the stack's first record and before its
 // header says so; somebody frees its lock and destroys the stack. What it had made is gone when it is settled.
 func TestARunIsSettledWhoseRecordWasSavedAndRemoved(t *testing.T) {

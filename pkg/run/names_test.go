@@ -32,6 +32,18 @@ func TestExecutionNamesAreLegalAndTellRunsApart(t *testing.T) {
 	})
 }
 
+func TestASubjectIsOnlyShortenedWhereItDoesNotFit(t *testing.T) {
+	const id = "20261129T213124236Z-9d519276"
+	tail := "-deploy-" + id
+	for _, n := range []int{1, 80 - len(tail) - 1, 80 - len(tail), 80 - len(tail) + 1, 300} {
+		subject := strings.Repeat("s", n)
+		name := ExecutionName(subject, runlog.CommandDeploy, id)
+		if fits := n+len(tail) <= 80; fits && name != subject+tail || !fits && (len(name) != 80 || !legalName.MatchString(name)) {
+			t.Errorf("a subject of %d characters becomes %q, %d characters", n, name, len(name))
+		}
+	}
+}
+
 func TestASuccessorHasANameOfItsOwn(t *testing.T) {
 	h := runlog.Header{RunID: "20261129T213124236Z-9d519276", Command: runlog.CommandDeploy, Stack: runlog.StackRef{Name: strings.Repeat("Stack~", 30)}}
 	seen := map[string]bool{executionOf(h): true}

@@ -102,6 +102,29 @@ func TestARetainedCreationIsRememberedAsAnOrphan(t *testing.T) {
 	w.sound(h.RunID)
 }
 
+func TestEveryRetainedCreationIsRememberedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.script("create Bad", script{fails: fails(provider.KindInvalid)})
+	retained := resources(object{
+		"One": data(object{"DisplayName": "one"}), "Two": data(object{"DisplayName": "two"}),
+		"Bad": with(topic(object{}), object{"DependsOn": []any{"One", "Two"}}),
+	})
+	for range 2 { // the second deploy takes them back, and fails as well
+		w.deploy(retained)
+		var names []string
+		for _, o := range w.record("App").Orphans {
+			names = append(names, o.LogicalID)
+		}
+		for id := range w.record("App").Resources {
+			names = append(names, id)
+		}
+		if d := cmp.Diff([]string{"One", "Two"}, sorted(names)); d != "" {
+			t.Errorf("remembered (-want +got):\n%s", d)
+		}
+		w.accounted("App")
+	}
+}
+
 func TestAFirstDeployThatIsUndoneLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.script("create Bad", script{fails: fails(provider.KindInvalid)})
