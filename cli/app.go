@@ -7,7 +7,6 @@ import (
 	"github.com/slipway-cdk/slipway/cli/views"
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/diag"
-	"github.com/slipway-cdk/slipway/pkg/lookup"
 	"github.com/slipway-cdk/slipway/pkg/synth"
 )
 
@@ -34,9 +33,7 @@ func (env *environment) synthesize(ctx context.Context, plane Plane, a appFlags,
 	if g.Verbose {
 		opts.Stderr = env.streams.Passthrough()
 	}
-	if g.Local {
-		opts.Lookup = lookup.Local()
-	}
+	env.lookups(&opts, plane, g)
 	env.streams.Working("Synthesizing the app")
 	return synth.Run(ctx, opts)
 }

@@ -1,6 +1,6 @@
 // Package lookup answers the questions that a CDK app asks about the account while it is synthesized
-// ("which zones does the region have?"). Each kind of question has a provider; a registry holds them.
-// Running the app, and remembering the answers, is synth's work.
+// ("which zones does the region have?"). Each kind of question has a provider; a registry holds them. Local answers
+// without an account; package cloud answers from AWS. Running the app, and remembering the answers, is synth's work.
 package lookup
 
 import (
@@ -23,7 +23,8 @@ type Query struct {
 // Provider answers one kind of query.
 //
 // The answer is a JSON value in the shape that the CDK construct expects (reference § 4, context providers);
-// it becomes part of the app's context. An error is a lookup that failed: nothing found, no access.
+// it becomes part of the app's context. An error is a lookup that failed: nothing found, no access. Where it has a
+// method Next() string, that says in a sentence what to do about it. Lookups are asked concurrently.
 type Provider interface {
 	Lookup(ctx context.Context, q Query) (any, error)
 }

@@ -12,9 +12,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
 	"github.com/slipway-cdk/slipway/pkg/diag"
@@ -37,6 +40,9 @@ type Options struct {
 	// and AWS_DEFAULT_REGION are read.
 	Account string
 	Region  string
+	// Identify tells an account and a region where Account is empty; a Region that is known counts. It is called once,
+	// and not for a ready assembly. "" is unknown: the app then runs without. Nil tells nothing.
+	Identify func(context.Context) (account, region string)
 	// Context is what the user gave with -c; ParseContext makes it from k=v.
 	Context map[string]any
 	// Env is the environment to read and to hand on ("K=v"); nil is that of this process.
@@ -49,7 +55,7 @@ type Options struct {
 	// Grace is how long an app that was asked to end, or a child that it left behind, may take before it is
 	// no longer waited for; 0 is three seconds.
 	Grace time.Duration
-	// Lookup answers the app's context queries. Nil answers none.
+	// Lookup answers the app's context queries, several at a time. Nil answers none.
 	Lookup Lookup
 }
 
@@ -73,8 +79,12 @@ func Run(ctx context.Context, opts Options) (*assembly.Assembly, error) {
 	if dir, ok := s.readyAssembly(); ok {
 		return readReady(dir)
 	}
+	if opts.Identify != nil && opts.Account == "" {
+		account, region := opts.Identify(ctx)
+		s.opts.Account, s.region = account, cmp.Or(s.region, region)
+	}
 	var before map[string]bool
-	var failures []string
+	var failures []failure
 	for {
 		asm, err := s.runOnce(ctx)
 		if err != nil {
@@ -191,23 +201,54 @@ func fingerprint(dir string) fs.FileInfo {
 	return info
 }
 
+// concurrentLookups is how many questions are asked at a time. The services that answer them throttle accounts that
+// ask much faster.
+const concurrentLookups = 8
+
+// failure is a question without an answer.
+type failure struct {
+	key string
+	err error
+}
+
 // answer looks up what is missing and adds it to the context. A lookup that fails becomes a context value
-// that CDK understands as a failure; it is not saved. The failures are returned to be reported should the app
-// not get by without.
-func (s *session) answer(ctx context.Context, missing []assembly.MissingContext) (failures []string, err error) {
+// that CDK understands as a failure; it is not saved. The failures are returned, in the order of the questions, to be
+// reported should the app not get by without.
+func (s *session) answer(ctx context.Context, missing []assembly.MissingContext) ([]failure, error) {
+	missing = distinct(missing)
+	values, errs := make([]any, len(missing)), make([]error, len(missing))
+	var asking errgroup.Group
+	asking.SetLimit(concurrentLookups)
+	for i, m := range missing {
+		asking.Go(func() error {
+			values[i], errs[i] = s.lookup(ctx, m)
+			return nil
+		})
+	}
+	_ = asking.Wait() // every question's error is in errs
 	found := map[string]any{}
-	for _, m := range missing {
-		v, err := s.lookup(ctx, m)
+	var failures []failure
+	for i, m := range missing {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("looking up %s: %w", m.Key, ctx.Err())
 		}
-		if err != nil {
-			failures = append(failures, m.Key+": "+err.Error())
-			v = map[string]any{"$providerError": err.Error(), dontSave: true}
+		if err := errs[i]; err != nil {
+			failures = append(failures, failure{m.Key, err})
+			values[i] = map[string]any{"$providerError": err.Error(), dontSave: true}
 		}
-		found[m.Key] = v
+		found[m.Key] = values[i]
 	}
 	return failures, s.context.add(found)
+}
+
+// distinct leaves out questions that are asked again: each assembly of an app lists its own.
+func distinct(missing []assembly.MissingContext) []assembly.MissingContext {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(missing), func(m assembly.MissingContext) bool {
+		again := seen[m.Key]
+		seen[m.Key] = true
+		return again
+	})
 }
 
 func (s *session) lookup(ctx context.Context, m assembly.MissingContext) (any, error) {
@@ -224,18 +265,28 @@ func (s *session) lookup(ctx context.Context, m assembly.MissingContext) (any, e
 	return s.opts.Lookup.Lookup(ctx, q)
 }
 
-func noProgress(missing map[string]bool, failures []string) error {
-	d := diag.Diagnostic{
-		Severity: diag.Error,
-		Summary:  "the app needs context that could not be found",
-		Detail:   strings.Join(failures, "; "),
-		Next:     "Put the values into cdk.context.json, or make the lookups possible.",
-	}
+// noProgress is the end of an app that would ask the same again. Each failed lookup is a problem of its own, with what
+// the lookup itself says to do about it.
+func noProgress(missing map[string]bool, failures []failure) error {
+	const summary = "the app needs context that could not be found"
 	if len(failures) == 0 {
-		d.Detail = "it still asks for " + strings.Join(sorted(missing), ", ") + ", which was answered already"
-		d.Next = "Check that the app does not override this context or ask for something new in each run."
+		return diag.Diagnostics{{
+			Severity: diag.Error,
+			Summary:  summary,
+			Detail:   "it still asks for " + strings.Join(sorted(missing), ", ") + ", which was answered already",
+			Next:     "Check that the app does not override this context or ask for something new in each run.",
+		}}
 	}
-	return diag.Diagnostics{d}
+	var out diag.Diagnostics
+	for _, f := range failures {
+		next := "Put the value into cdk.context.json, or make the lookup possible."
+		var advice interface{ Next() string }
+		if errors.As(f.err, &advice) {
+			next = advice.Next()
+		}
+		out = append(out, diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: f.key + ": " + f.err.Error(), Next: next})
+	}
+	return out
 }
 
 func keys(missing []assembly.MissingContext) map[string]bool {

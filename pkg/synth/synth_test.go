@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -283,6 +285,113 @@ MISSING='[{"key": "vpc:1", "provider": "vpc-provider", "props": {}}, {"key": "zo
 		_, err := Run(context.Background(), opts)
 		wantError(t, err, "still asks for vpc:1, zones:1")
 	})
+}
+
+func TestAFailedLookupSaysItselfWhatToDo(t *testing.T) {
+	_, opts := project(t, `MISSING='[{"key": "b", "provider": "ssm"}, {"key": "a", "provider": "ami"}, {"key": "b", "provider": "ssm"}]'
+`+assemblyScript, nil)
+	var r lookup.Registry
+	asked := make(chan string, 8)
+	r.Register("ssm", lookup.Func(func(context.Context, lookup.Query) (any, error) {
+		asked <- "ssm"
+		return nil, fmt.Errorf("in account 1: %w", advised{})
+	}))
+	r.Register("ami", lookup.Func(func(context.Context, lookup.Query) (any, error) { return nil, errors.New("no image") }))
+	opts.Lookup = &r
+	_, err := Run(context.Background(), opts)
+	list := diag.From(err)
+	if len(list) != 2 {
+		t.Fatalf("the problems are %v", list)
+	}
+	if list[0].Detail != "b: ssm lookup: in account 1: denied" || list[0].Next != "Ask Ann." {
+		t.Errorf("%+v", list[0])
+	}
+	if list[1].Detail != "a: ami lookup: no image" || !strings.Contains(list[1].Next, "cdk.context.json") {
+		t.Errorf("%+v", list[1])
+	}
+	if len(asked) != 1 {
+		t.Errorf("the same was asked %d times", len(asked))
+	}
+}
+
+type advised struct{}
+
+func (advised) Error() string { return "denied" }
+func (advised) Next() string  { return "Ask Ann." }
+
+func TestQuestionsAreAskedTogetherButNotAllAtOnce(t *testing.T) {
+	var missing []string
+	for i := range 3 * concurrentLookups {
+		missing = append(missing, fmt.Sprintf(`{"key": "k%d", "provider": "ssm"}`, i))
+	}
+	dir, opts := project(t, `
+case "$CDK_CONTEXT_JSON" in *k0*) ;; *) MISSING='[`+strings.Join(missing, ", ")+`]' ;; esac
+`+assemblyScript, nil)
+	// The first of them wait for one another: together they must be as many as may be, and never more.
+	var now, most atomic.Int32
+	full := make(chan struct{})
+	var r lookup.Registry
+	r.Register("ssm", lookup.Func(func(ctx context.Context, _ lookup.Query) (any, error) {
+		defer now.Add(-1)
+		switch n := now.Add(1); {
+		case n > concurrentLookups:
+			most.Store(n)
+		case n == concurrentLookups:
+			select {
+			case <-full:
+			default:
+				close(full)
+			}
+		}
+		select {
+		case <-full:
+		case <-ctx.Done():
+		}
+		return "x", nil
+	}))
+	opts.Lookup = &r
+	if _, err := Run(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	if most.Load() != 0 {
+		t.Errorf("%d were asked at once", most.Load())
+	}
+	if n := strings.Count(read(t, dir, "cdk.context.json"), `"x"`); n != 3*concurrentLookups {
+		t.Errorf("%d answers are saved", n)
+	}
+}
+
+func TestTheIdentityIsAskedForOnlyWhereItIsNotKnownAndAnAppIsRun(t *testing.T) {
+	script := `echo "$CDK_DEFAULT_ACCOUNT $CDK_DEFAULT_REGION" > identity
+` + assemblyScript
+	for name, c := range map[string]struct {
+		account, region, want string
+		calls                 int
+	}{
+		"neither is known": {"", "", "1 r", 1},
+		"a region is":      {"", "mine", "1 mine", 1},
+		"the account is":   {"2", "mine", "2 mine", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, opts := project(t, script, nil)
+			opts.Account, opts.Region = c.account, c.region
+			calls := 0
+			opts.Identify = func(context.Context) (string, string) {
+				calls++
+				return "1", "r"
+			}
+			if _, err := Run(context.Background(), opts); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, dir, "identity"); got != c.want || calls != c.calls {
+				t.Errorf("the app saw %q after %d calls", got, calls)
+			}
+			opts.Account, opts.App = "", filepath.Join(dir, "cdk.out")
+			if _, err := Run(context.Background(), opts); err != nil || calls != c.calls {
+				t.Errorf("a ready assembly: %d calls, %v", calls, err)
+			}
+		})
+	}
 }
 
 func TestTheEndOfTheContextKillsTheAppAndItsChildren(t *testing.T) {
