@@ -211,6 +211,14 @@ type failure struct {
 	err error
 }
 
+// reason is the error without the kind of question that a registry puts before it.
+func (f failure) reason() string {
+	if inner := errors.Unwrap(f.err); inner != nil {
+		return inner.Error()
+	}
+	return f.err.Error()
+}
+
 // answer looks up what is missing and adds it to the context. A lookup that fails becomes a context value
 // that CDK understands as a failure; it is not saved. The failures are returned, in the order of the questions, to be
 // reported should the app not get by without.
@@ -265,8 +273,8 @@ func (s *session) lookup(ctx context.Context, m assembly.MissingContext) (any, e
 	return s.opts.Lookup.Lookup(ctx, q)
 }
 
-// noProgress is the end of an app that would ask the same again. Each failed lookup is a problem of its own, with what
-// the lookup itself says to do about it.
+// noProgress is the end of an app that would ask the same again. Each reason of failed lookups is a problem of its own,
+// with what the lookup itself says to do about it.
 func noProgress(missing map[string]bool, failures []failure) error {
 	const summary = "the app needs context that could not be found"
 	if len(failures) == 0 {
@@ -277,14 +285,33 @@ func noProgress(missing map[string]bool, failures []failure) error {
 			Next:     "Check that the app does not override this context or ask for something new in each run.",
 		}}
 	}
-	var out diag.Diagnostics
+	// What many questions have in common, such as credentials that have expired, is told once.
+	var reasons []string
+	alike := map[string][]failure{}
 	for _, f := range failures {
+		r := f.reason()
+		if alike[r] == nil {
+			reasons = append(reasons, r)
+		}
+		alike[r] = append(alike[r], f)
+	}
+	var out diag.Diagnostics
+	for _, r := range reasons {
+		same := alike[r]
 		next := "Put the value into cdk.context.json, or make the lookup possible."
 		var advice interface{ Next() string }
-		if errors.As(f.err, &advice) {
+		if errors.As(same[0].err, &advice) {
 			next = advice.Next()
 		}
-		out = append(out, diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: f.key + ": " + f.err.Error(), Next: next})
+		var asked []string
+		for _, f := range same {
+			asked = append(asked, f.key)
+		}
+		detail := strings.Join(asked, ", ") + ": " + r
+		if len(same) == 1 {
+			detail = same[0].key + ": " + same[0].err.Error()
+		}
+		out = append(out, diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Next: next})
 	}
 	return out
 }

@@ -288,7 +288,7 @@ MISSING='[{"key": "vpc:1", "provider": "vpc-provider", "props": {}}, {"key": "zo
 }
 
 func TestAFailedLookupSaysItselfWhatToDo(t *testing.T) {
-	_, opts := project(t, `MISSING='[{"key": "b", "provider": "ssm"}, {"key": "a", "provider": "ami"}, {"key": "b", "provider": "ssm"}]'
+	_, opts := project(t, `MISSING='[{"key": "b", "provider": "ssm"}, {"key": "a", "provider": "ami"}, {"key": "b", "provider": "ssm"}, {"key": "c", "provider": "vpc-provider"}, {"key": "d", "provider": "key-provider"}]'
 `+assemblyScript, nil)
 	var r lookup.Registry
 	asked := make(chan string, 8)
@@ -297,10 +297,14 @@ func TestAFailedLookupSaysItselfWhatToDo(t *testing.T) {
 		return nil, fmt.Errorf("in account 1: %w", advised{})
 	}))
 	r.Register("ami", lookup.Func(func(context.Context, lookup.Query) (any, error) { return nil, errors.New("no image") }))
+	expired := errors.New("the credentials have expired")
+	for _, kind := range []string{"vpc-provider", "key-provider"} {
+		r.Register(kind, lookup.Func(func(context.Context, lookup.Query) (any, error) { return nil, expired }))
+	}
 	opts.Lookup = &r
 	_, err := Run(context.Background(), opts)
 	list := diag.From(err)
-	if len(list) != 2 {
+	if len(list) != 3 {
 		t.Fatalf("the problems are %v", list)
 	}
 	if list[0].Detail != "b: ssm lookup: in account 1: denied" || list[0].Next != "Ask Ann." {
@@ -308,6 +312,9 @@ func TestAFailedLookupSaysItselfWhatToDo(t *testing.T) {
 	}
 	if list[1].Detail != "a: ami lookup: no image" || !strings.Contains(list[1].Next, "cdk.context.json") {
 		t.Errorf("%+v", list[1])
+	}
+	if list[2].Detail != "c, d: the credentials have expired" {
+		t.Errorf("%+v", list[2])
 	}
 	if len(asked) != 1 {
 		t.Errorf("the same was asked %d times", len(asked))

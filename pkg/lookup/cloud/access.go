@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/slipway-cdk/slipway/pkg/lookup"
@@ -77,9 +78,14 @@ func retrieve(ctx context.Context, cfg aws.Config) (aws.Credentials, error) {
 	case ctx.Err() != nil:
 		return c, ctx.Err()
 	case err != nil:
-		return c, &CredentialsError{Err: err}
+		return c, &CredentialsError{Err: err, Instance: ofInstance(cfg.Credentials)}
 	}
 	return c, nil
+}
+
+// ofInstance reports whether credentials are those of an EC2 instance: what the SDK tries where nothing is configured.
+func ofInstance(p aws.CredentialsProvider) bool {
+	return aws.IsCredentialsProvider(p, (*ec2rolecreds.Provider)(nil))
 }
 
 // caller asks STS whose credentials those of cfg are.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"github.com/slipway-cdk/slipway/pkg/lookup"
 )
@@ -156,7 +158,11 @@ func TestWithoutCredentialsTheErrorSaysSo(t *testing.T) {
 	for _, c := range []struct {
 		credentials aws.CredentialsProvider
 		want        string
-	}{{nil, "no AWS credentials are configured"}, {broken, "the session of profile dev is over"}} {
+	}{
+		{nil, "no AWS credentials are configured"},
+		{broken, "the session of profile dev is over"},
+		{aws.NewCredentialsCache(ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = noInstance{} })), "no instance role"},
+	} {
 		l := New(Options{Config: func(context.Context) (aws.Config, error) {
 			return aws.Config{Region: region, Credentials: c.credentials}, nil
 		}})
@@ -169,6 +175,13 @@ func TestWithoutCredentialsTheErrorSaysSo(t *testing.T) {
 	w := newWorld(t, map[string]func(call) (string, error){"GetCallerIdentity": fails("InvalidClientTokenId")})
 	got, err := w.ask(t, "ssm", `{}`)
 	refuses(t, got, err, "InvalidClientTokenId")
+}
+
+// noInstance is the metadata of a machine that is none of EC2's.
+type noInstance struct{}
+
+func (noInstance) GetMetadata(context.Context, *imds.GetMetadataInput, ...func(*imds.Options)) (*imds.GetMetadataOutput, error) {
+	return nil, errors.New("no route to host")
 }
 
 func TestTheIdentityIsTheCallers(t *testing.T) {

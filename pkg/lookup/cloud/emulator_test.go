@@ -222,7 +222,7 @@ func TestEmulatorLoadBalancers(t *testing.T) {
 			t.Fatal(err)
 		}
 		groups, _ := got["securityGroupIds"].([]any)
-		if got["loadBalancerArn"] != *lb.LoadBalancerArn || got["loadBalancerDnsName"] != *lb.DNSName || got["vpcId"] != n.vpc || len(groups) != 1 || groups[0] != n.group {
+		if got["loadBalancerArn"] != *lb.LoadBalancerArn || got["loadBalancerDnsName"] != *lb.DNSName || got["vpcId"] != *lb.VpcId || len(groups) != 1 || groups[0] != n.group {
 			t.Errorf("the load balancer is %v", got)
 		}
 	}

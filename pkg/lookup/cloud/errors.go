@@ -60,11 +60,18 @@ func (e *DeniedError) Next() string {
 func (e *DeniedError) Unwrap() error { return e.Err }
 
 // CredentialsError: there is nobody who could ask.
-type CredentialsError struct{ Err error }
+type CredentialsError struct {
+	// Instance: nothing is configured, and the last resort, the role of an EC2 instance, has failed.
+	Instance bool
+	Err      error
+}
 
 // Error implements error.
 func (e *CredentialsError) Error() string {
-	if e.Err == nil {
+	switch {
+	case e.Instance:
+		return "no AWS credentials are configured here, and this machine has no instance role that gives any"
+	case e.Err == nil:
 		return "no AWS credentials are configured here"
 	}
 	return "no AWS credentials that work can be had here: " + e.Err.Error()

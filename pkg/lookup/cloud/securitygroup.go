@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -45,7 +44,8 @@ func securityGroup(ctx context.Context, in *place, q lookup.Query) (any, error) 
 	pages := ec2.NewDescribeSecurityGroupsPaginator(ec2.NewFromConfig(in.cfg), input)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if strings.HasPrefix(code(err), "InvalidGroup.NotFound") {
+		switch code(err) {
+		case "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound", "InvalidGroupId.Malformed":
 			return nil, &NotFoundError{What: what}
 		}
 		if err != nil {
