@@ -245,7 +245,7 @@ func rank(e runlog.Event) int {
 	switch e.Type {
 	case runlog.RunStarted:
 		return 0
-	case runlog.WaitingForLock, runlog.Planned:
+	case runlog.WaitingForLock, runlog.RunningMacros, runlog.Planned:
 		return 1
 	case runlog.WaveStarted:
 		return 2

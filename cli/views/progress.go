@@ -117,7 +117,7 @@ func (p *progress) apply(e runlog.Event) (l line, ok bool) {
 	case runlog.RollbackStarted:
 		r.rollingBack = true
 		return line{at: e.Time, tone: toneWarn, verb: "rolling back", name: stackName(e), detail: Clean(e.Message)}, true
-	case runlog.WaitingForLock:
+	case runlog.WaitingForLock, runlog.RunningMacros:
 		return line{at: e.Time, tone: toneWarn, verb: "waiting", name: "stack " + stackName(e), detail: Clean(e.Message)}, true
 	case runlog.Warned:
 		return line{at: e.Time, tone: toneWarn, verb: "warning", name: p.name(e), detail: Clean(e.Message)}, true

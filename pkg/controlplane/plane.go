@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/asset"
 	"github.com/slipway-cdk/slipway/pkg/clock"
+	"github.com/slipway-cdk/slipway/pkg/macro"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/provider/cloudcontrol"
@@ -58,6 +59,7 @@ func New(cfg aws.Config, env Environment, logger *slog.Logger) *Plane {
 			Assets:     &asset.Publisher{Bucket: aws.AssetBuckets()},
 			Facts:      aws.Facts(),
 			Roles:      aws,
+			Macros:     aws.Macros(macro.Bucket{Client: bucket, Name: env.StateBucket}, clk, ownRoleMacros),
 			Vault:      vault,
 			Secrets:    aws.Secrets(),
 			Executions: executions{client: sfn.NewFromConfig(cfg), env: env},

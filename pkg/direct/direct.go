@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/controlplane"
 	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/inprocess"
+	"github.com/slipway-cdk/slipway/pkg/macro"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/objectstore/s3"
 	"github.com/slipway-cdk/slipway/pkg/provider"
@@ -100,6 +101,7 @@ func Open(ctx context.Context, opts Options) (*Plane, error) {
 		Assets:    &asset.Publisher{Bucket: accounts.AssetBuckets()},
 		Facts:     accounts.Facts(),
 		Roles:     accounts,
+		Macros:    accounts.Macros(templates{plane: p}, clk, ""),
 		Vault:     &secret.Vault{Objects: p.bucket, Sealer: &secret.Chosen{Choose: p.sealer}},
 		Secrets:   accounts.Secrets(),
 	}
@@ -188,6 +190,20 @@ func wrapped(r *provider.Registry, wrap func(provider.Provider) provider.Provide
 		r.Direct[name] = wrap(p)
 	}
 	return r
+}
+
+// templates are in the state bucket, where CloudFormation reads what is too large for a call.
+type templates struct{ plane *Plane }
+
+var _ macro.Templates = templates{}
+
+// URL implements macro.Templates.
+func (t templates) URL(ctx context.Context, key string) (string, error) {
+	found, err := t.plane.bucket.Found(ctx)
+	if err != nil {
+		return "", err
+	}
+	return macro.Bucket{Client: s3.NewClient(t.plane.cfg, found.Region), Name: found.Name}.URL(ctx, key)
 }
 
 // responses are the objects under which handlers of custom resources answer, in the state bucket.

@@ -3,33 +3,40 @@ package macro
 import (
 	"context"
 	"fmt"
+	"time"
 
-	"github.com/slipway-cdk/slipway/pkg/objectstore"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// Bucket uploads templates to the bucket that an object store stands for.
+// urlValidity is how long CloudFormation may read a template. It reads it when the change set is asked for.
+const urlValidity = 15 * time.Minute
+
+// Bucket is the bucket in which the templates are stored already. The client must be of the bucket's own region, which
+// need not be the stack's: CloudFormation follows a regional address anywhere
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cfn-using-console-create-stack-template.html).
+//
+// CloudFormation reads a template with the permissions of whoever asks it to, and that is the stack's role. It must not
+// be able to read a bucket that has the records of all stacks, and one of another account could not. So the address is
+// signed with the credentials of the client, for one object and some minutes.
 type Bucket struct {
-	Store objectstore.Store
-	// Name and Region are the bucket's; URLSuffix is the partition's, "amazonaws.com".
-	Name, Region, URLSuffix string
-	// Prefix is what the store puts before every key, "" for none.
-	Prefix string
+	Client *s3.Client
+	Name   string
 }
 
-var _ Uploads = Bucket{}
+var _ Templates = Bucket{}
 
-// Put implements Uploads.
-func (b Bucket) Put(ctx context.Context, key string, body []byte) (string, error) {
-	if _, err := b.Store.Put(ctx, key, body, objectstore.Condition{}); err != nil {
-		return "", fmt.Errorf("storing %s: %w", key, err)
+// URL implements Templates. With a session's token it has about 1,500 characters; CloudFormation takes 5,120.
+func (b Bucket) URL(ctx context.Context, key string) (string, error) {
+	presign := s3.NewPresignClient(b.Client, s3.WithPresignExpires(urlValidity), func(o *s3.PresignOptions) {
+		o.ClientOptions = append(o.ClientOptions, func(o *s3.Options) {
+			// Else the address demands a header that CloudFormation does not send.
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		})
+	})
+	out, err := presign.PresignGetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(b.Name), Key: aws.String(key)})
+	if err != nil {
+		return "", fmt.Errorf("signing the address of %s: %w", key, err)
 	}
-	return fmt.Sprintf("https://s3.%s.%s/%s/%s%s", b.Region, b.URLSuffix, b.Name, b.Prefix, key), nil
-}
-
-// Delete implements Uploads.
-func (b Bucket) Delete(ctx context.Context, key string) error {
-	if err := b.Store.Delete(ctx, key, objectstore.Condition{}); err != nil {
-		return fmt.Errorf("deleting %s: %w", key, err)
-	}
-	return nil
+	return out.URL, nil
 }

@@ -2,10 +2,10 @@ package macro
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/clock"
 	"github.com/slipway-cdk/slipway/pkg/diag"
-	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
 // Bounds of an expansion (reference §8.11;
@@ -40,98 +39,82 @@ type Request struct {
 	// Stack is the name of the stack that the template is of, for messages.
 	Stack string
 	Body  []byte
+	// Key is the object that holds Body, for Templates.
+	Key string
 	// Parameters are the supplied values: macros may read them. Those of NoEcho parameters are not sent, a
 	// placeholder goes in their place.
 	Parameters map[string]string
+	// Kept are values of an earlier deploy: they count where none is supplied and the declaration still allows them.
+	Kept map[string]string
 }
 
-// Handle is an expansion on its way. It can be stored as JSON and polled by another process.
+// Handle is an expansion, or one attempt at it. It can be stored as JSON, and says everything that a process needs to
+// go on with the expansion or to clean up after it: also one that does not know whether anything was called.
 type Handle struct {
-	Version   int       `json:"version"`
-	StackName string    `json:"stackName"`
-	StackID   string    `json:"stackId,omitempty"`
-	ChangeSet string    `json:"changeSet"`
-	UploadKey string    `json:"uploadKey,omitempty"`
-	Started   time.Time `json:"started"`
+	Version   int    `json:"version"`
+	StackName string `json:"stackName"`
+	// Started is when the first attempt began.
+	Started time.Time `json:"started"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
 }
 
 const handleVersion = 1
 
-// Progress is what a poll has found.
+// NewHandle makes the handle of an attempt. The same id and attempt give the same transient stack, so an id must be
+// that of one expansion alone. Its name is cdkd-macro-expand- and 16 hexadecimal digits (reference §8.11).
+func NewHandle(id string, attempt int, started time.Time) Handle {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", attempt, id))
+	return Handle{Version: handleVersion, StackName: stackPrefix + hex.EncodeToString(sum[:8]), Started: started, Attempt: attempt}
+}
+
+// Status is how far an expansion is.
+type Status int
+
+const (
+	// Running: look again after Wait.
+	Running Status = iota
+	// Absent: there is no change set. Start makes one, unless somebody has finished the expansion and deleted it.
+	Absent
+	// Refused: AWS::EarlyValidation has rejected the change set, and another attempt may do better.
+	Refused
+	// Done: Body is the expanded template.
+	Done
+)
+
+// Progress is what a step has found.
 type Progress struct {
-	// Done: Body is the expanded template. Nothing of the expansion is left in the account but what Warnings name.
-	Done     bool
-	Body     []byte
-	Warnings diag.Diagnostics
-	// Handle and Wait say how to go on when it is not done.
-	Handle Handle
+	Status Status
+	Body   []byte
 	Wait   time.Duration
 }
 
 // Expander expands templates. It is safe for concurrent use when its parts are.
+//
+// Its errors are of two kinds: diag.Diagnostics are the end of the expansion; after any other error, a context that has
+// ended or an address that could not be made, the same step may succeed.
 type Expander struct {
 	CloudFormation CloudFormation
-	// Uploads may be nil: templates larger than MaxInline are refused then.
-	Uploads Uploads
-	Clock   clock.Clock
-	// Random gives the names of transient stacks; nil means crypto/rand.
-	Random io.Reader
+	// Templates may be nil: templates larger than MaxInline are refused then.
+	Templates Templates
+	Clock     clock.Clock
+	// Denied is what to do where access is denied; "" is to allow the actions.
+	Denied string
 }
 
-// Expand runs the macros of a template and waits for the result, up to Timeout. A template without macros is returned
-// as it is. The error is diag.Diagnostics. The transient stack and the upload are deleted whatever happens, also when
-// ctx ends.
-func (e *Expander) Expand(ctx context.Context, req Request) (Progress, error) {
-	uses, err := template.FindMacros(req.Body)
-	if err != nil {
-		return Progress{}, diag.From(err).InStack(req.Stack)
-	}
-	if len(uses) == 0 {
-		return Progress{Done: true, Body: req.Body}, nil
-	}
-	h, err := e.Start(ctx, req)
-	if err != nil {
-		return Progress{}, err
-	}
-	var warnings diag.Diagnostics
-	for {
-		p, err := e.Poll(ctx, req, h)
-		warnings = append(warnings, p.Warnings...)
-		p.Warnings = warnings
-		if err != nil || p.Done {
-			return p, err
-		}
-		h = p.Handle
-		if err := e.Clock.Sleep(ctx, p.Wait); err != nil {
-			left := e.Cancel(ctx, h)
-			return Progress{Warnings: append(warnings, left...)}, append(e.problem(req, "waiting for the macros has ended", err.Error(), ""), left...)
-		}
-	}
-}
-
-// Start begins an expansion. When it fails nothing is left.
-func (e *Expander) Start(ctx context.Context, req Request) (Handle, error) {
-	return e.start(ctx, req, e.Clock.Now(), 1)
-}
-
-func (e *Expander) start(ctx context.Context, req Request, began time.Time, attempt int) (Handle, error) {
+// Start asks for the change set of an attempt. It may be repeated: one that exists is the one that was asked for.
+func (e *Expander) Start(ctx context.Context, req Request, h Handle) (Progress, error) {
 	if len(req.Body) > MaxTemplate {
-		return Handle{}, e.problem(req, "the template is too large for its macros",
+		return Progress{}, problem(req, "the template is too large for its macros",
 			fmt.Sprintf("it has %d bytes, and CloudFormation reads %d", len(req.Body), MaxTemplate), "Split the stack, or write out what the macros produce.")
 	}
 	params, err := placeholders(req)
 	if err != nil {
-		return Handle{}, diag.From(err).InStack(req.Stack)
+		return Progress{}, diag.From(err).InStack(req.Stack)
 	}
-	name, err := e.name()
-	if err != nil {
-		return Handle{}, e.problem(req, "the macros can't be run", "naming the transient stack: "+err.Error(), "")
-	}
-	h := Handle{Version: handleVersion, StackName: name, ChangeSet: changeSetName, Started: began, Attempt: attempt}
 	in := &cloudformation.CreateChangeSetInput{
-		StackName: aws.String(name), ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeCreate,
+		StackName: aws.String(h.StackName), ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeCreate,
+		ClientToken:  aws.String(h.StackName),
 		Description:  aws.String("Runs the macros of stack " + req.Stack + ". It is never executed."),
 		Capabilities: []types.Capability{types.CapabilityCapabilityAutoExpand, types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam},
 		Parameters:   params,
@@ -141,68 +124,54 @@ func (e *Expander) start(ctx context.Context, req Request, began time.Time, atte
 	if len(req.Body) <= MaxInline {
 		in.TemplateBody = aws.String(string(req.Body))
 	} else {
-		if e.Uploads == nil {
-			return Handle{}, e.problem(req, "the template is too large for its macros",
+		if e.Templates == nil {
+			return Progress{}, problem(req, "the template is too large for its macros",
 				fmt.Sprintf("it has %d bytes, more than %d go through a bucket only, and there is none", len(req.Body), MaxInline), "Split the stack, or write out what the macros produce.")
 		}
-		h.UploadKey = "slipway/macros/" + name + ".json"
-		url, err := e.Uploads.Put(ctx, h.UploadKey, req.Body)
+		url, err := e.Templates.URL(ctx, req.Key)
 		if err != nil {
-			warnings := e.Cancel(ctx, h)
-			return Handle{}, append(e.problem(req, "the template can't be uploaded for its macros", err.Error(), ""), warnings...)
+			return Progress{}, err
 		}
 		in.TemplateURL = aws.String(url)
 	}
-	out, err := e.CloudFormation.CreateChangeSet(ctx, in)
-	if err != nil {
-		// The answer may be lost and the stack be there.
-		warnings := e.Cancel(ctx, h)
-		return Handle{}, append(e.problem(req, "CloudFormation does not run the macros", printable(err.Error()), nextFor(err)), warnings...)
+	_, err = e.CloudFormation.CreateChangeSet(ctx, in)
+	switch {
+	case err == nil, code(err) == "AlreadyExistsException":
+		return Progress{Wait: pause(0)}, nil
+	case ctx.Err() != nil:
+		return Progress{}, fmt.Errorf("asking for the macros of stack %s: %w", req.Stack, ctx.Err())
+	case transient(err) && e.waited(h) < Timeout:
+		// Whether it was made the next look tells.
+		return Progress{Wait: pause(e.waited(h))}, nil
 	}
-	h.StackID = aws.ToString(out.StackId)
-	if id := aws.ToString(out.Id); id != "" {
-		h.ChangeSet = id
+	// CloudFormation may quote the address, which lets anybody read the template for a while.
+	detail := printable(err.Error())
+	if url := aws.ToString(in.TemplateURL); url != "" {
+		detail = strings.ReplaceAll(detail, url, req.Key)
 	}
-	return h, nil
+	return Progress{}, problem(req, "CloudFormation does not run the macros", detail, e.nextFor(err))
 }
 
-// name is that of a transient stack: cdkd-macro-expand- and 16 hexadecimal digits (reference §8.11).
-func (e *Expander) name() (string, error) {
-	r := e.Random
-	if r == nil {
-		r = rand.Reader
-	}
-	var b [8]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return "", err
-	}
-	return stackPrefix + hex.EncodeToString(b[:]), nil
-}
-
-// Cancel deletes what an expansion has made, also when ctx has ended. Problems come as warnings that name what is
-// left.
-func (e *Expander) Cancel(ctx context.Context, h Handle) diag.Diagnostics {
+// Discard deletes what an attempt has made, also when ctx has ended. Nothing there is success.
+func (e *Expander) Discard(ctx context.Context, h Handle) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
-	var ds diag.Diagnostics
-	warn := func(what string, err error) {
-		ds = append(ds, diag.Diagnostic{Severity: diag.Warning, Summary: what + " is left over from running macros", Detail: printable(err.Error()), Next: "Delete it: it holds no resources."})
+	if _, err := e.CloudFormation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: aws.String(h.StackName)}); err != nil {
+		return fmt.Errorf("deleting the transient stack %s: %w", h.StackName, err)
 	}
-	id := h.StackID
-	if id == "" {
-		id = h.StackName
-	}
-	if _, err := e.CloudFormation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: aws.String(id)}); err != nil {
-		warn("the stack "+h.StackName, err)
-	}
-	if h.UploadKey != "" {
-		if err := e.Uploads.Delete(ctx, h.UploadKey); err != nil {
-			warn("the object "+h.UploadKey, err)
-		}
-	}
-	return ds
+	return nil
 }
 
-func (e *Expander) problem(req Request, summary, detail, next string) diag.Diagnostics {
+// Left warns of what Discard could not delete.
+func Left(stack string, h Handle, err error) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Warning, Stack: stack, Summary: "the stack " + h.StackName + " is left over from running macros",
+		Detail: printable(err.Error()), Next: "Delete it: it holds no resources.",
+	}
+}
+
+func (e *Expander) waited(h Handle) time.Duration { return e.Clock.Now().Sub(h.Started) }
+
+func problem(req Request, summary, detail, next string) diag.Diagnostics {
 	return diag.Diagnostics{{Severity: diag.Error, Stack: req.Stack, Path: "Transform", Summary: summary, Detail: detail, Next: next}}
 }

@@ -2,6 +2,10 @@
 // processed template is read, and the stack is deleted; nothing is ever executed (reference §8.11). Where there is no
 // AWS endpoint, Refuse says what to do instead. AWS::LanguageExtensions is no macro here: intrinsic.Expand evaluates
 // it.
+//
+// An expansion takes many short steps, so that no process has to live as long as the macros do. Every step can be
+// repeated, by any process: the transient stack's name follows from a Handle, which the caller stores before the first
+// call. The caller also decides when nobody needs the stack any more.
 package macro
 
 import (
@@ -26,13 +30,10 @@ type CloudFormation interface {
 
 var _ CloudFormation = (*cloudformation.Client)(nil)
 
-// Uploads is where templates go that are too large for the call itself. CloudFormation reads them with the caller's
-// permissions.
-type Uploads interface {
-	// Put stores a body and returns the URL that CloudFormation reads it from.
-	Put(ctx context.Context, key string, body []byte) (url string, err error)
-	// Delete removes a body. Nothing there is success.
-	Delete(ctx context.Context, key string) error
+// Templates tells where CloudFormation can read a template that is too large for the call itself.
+type Templates interface {
+	// URL returns an address under which whoever has it can read the object for some minutes.
+	URL(ctx context.Context, key string) (string, error)
 }
 
 // Refuse is the answer where no CloudFormation can be asked, in the sandbox: it names each macro once, the stack and

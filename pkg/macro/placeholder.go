@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
-// placeholders gives the parameters of the change set their values: the supplied one, unless it is a secret; nothing
-// where there is a Default; else a placeholder that the constraints accept. The result is sorted by name.
+// placeholders gives the parameters of the change set their values: the supplied one, else the one that was kept from an
+// earlier deploy, unless it is a secret; nothing where there is a Default; else a placeholder that the constraints
+// accept. The result is sorted by name.
 func placeholders(req Request) ([]types.Parameter, error) {
 	declared, err := declaredParameters(req.Body)
 	if err != nil {
@@ -25,6 +26,9 @@ func placeholders(req Request) ([]types.Parameter, error) {
 	var ds diag.Diagnostics
 	for _, p := range declared {
 		value, supplied := req.Parameters[p.Name]
+		if kept, ok := req.Kept[p.Name]; ok && !supplied && accepts(p, kept) {
+			value, supplied = kept, true
+		}
 		switch {
 		case supplied && !p.NoEcho:
 		case p.Default != nil:
@@ -100,13 +104,19 @@ func placeholder(p *template.Parameter) (string, bool) {
 		candidates = append(candidates, strings.Repeat("x", min(max(*p.MaxLength, 0), 4)))
 	}
 	candidates = append(candidates, "1", "1.0.0.0", "10.0.0.0/16", "example.com", "user@example.com", "Placeholder1!", "https://example.com/")
-	alone := &template.Template{Parameters: map[string]*template.Parameter{p.Name: p}}
 	for _, value := range candidates {
-		if _, ds := alone.BindParameters(map[string]string{p.Name: value}, nil); !ds.HasErrors() {
+		if accepts(p, value) {
 			return value, true
 		}
 	}
 	return "", false
+}
+
+// accepts reports whether a parameter's declaration allows a value.
+func accepts(p *template.Parameter, value string) bool {
+	alone := &template.Template{Parameters: map[string]*template.Parameter{p.Name: p}}
+	_, ds := alone.BindParameters(map[string]string{p.Name: value}, map[string]any{template.SSMFact(value): ""})
+	return !ds.HasErrors()
 }
 
 // typed lists values that look like what an AWS-specific type names. CloudFormation looks most of them up and says so

@@ -99,6 +99,11 @@ func (e *Engine) closeHeader(ctx context.Context, h runlog.Header, result runlog
 			return h, err
 		}
 	}
+	if h.RunID == h.Root && h.Status != runlog.StatusClosed {
+		if err := e.discardMacros(ctx, h.Root); err != nil {
+			return h, err
+		}
+	}
 	for range 5 {
 		if h.Status == runlog.StatusClosed {
 			return h, nil

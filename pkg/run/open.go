@@ -13,8 +13,8 @@ import (
 
 // Open begins a run: for a stack it takes the lock, settles a dead predecessor, loads the state, plans, and
 // writes the immutable plan; for a deployment it plans every stack and prepares their runs. It may be
-// repeated: each step looks for what an earlier try has left. Where it has to wait for a predecessor it answers
-// WAIT, and is asked again.
+// repeated: each step looks for what an earlier try has left. Where it has to wait for a predecessor, or for the
+// macros of a template, it answers WAIT, and is asked again.
 func (e *Engine) Open(ctx context.Context, in PlannerInput) (Step, error) {
 	h, err := e.Log.Header(ctx, in.RunID)
 	if err != nil {
@@ -54,10 +54,16 @@ func (e *Engine) Open(ctx context.Context, in PlannerInput) (Step, error) {
 	if err := getJSON(ctx, e.Objects, requestKey(h.RunID), &req); err != nil {
 		return Step{}, err
 	}
+	var step Step
 	if h.Kind == runlog.KindDeployment {
-		return e.openDeployment(ctx, h, req)
+		step, err = e.openDeployment(ctx, h, req)
+	} else {
+		step, err = e.openStack(ctx, h, req)
 	}
-	return e.openStack(ctx, h, req)
+	if running := stillRunning(err); running != nil {
+		return e.awaitMacros(ctx, h, running), nil
+	}
+	return step, err
 }
 
 // closed answers for a run that has its result, and finishes what whoever decided it may have left undone.

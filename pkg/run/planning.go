@@ -87,6 +87,9 @@ type binding struct {
 	Parameters string `json:"parameters,omitempty"`
 	// Journal is the ETag of the rollback journal that a rollback replays.
 	Journal string `json:"journal,omitempty"`
+	// Macros is a digest of what the template's macros were given, Expanded the object that holds what they have made.
+	Macros   string `json:"macros,omitempty"`
+	Expanded string `json:"expanded,omitempty"`
 }
 
 // planViews is view.json of a plan run.
@@ -126,12 +129,14 @@ func (e *Engine) planStack(ctx context.Context, req Request, s StackRequest, com
 		diags, err := refusal(err)
 		return nil, append(warnings, diags...).InStack(s.Name), err
 	}
-	t, ran, err := e.sourceTemplate(ctx, s)
+	src, err := e.sourceTemplate(ctx, req, s, l.generation)
 	if err != nil {
 		diags, err := refusal(err)
 		return nil, diags.InStack(s.Name), err
 	}
-	diags, err := e.planDeploy(ctx, req, s, t, ran, l, earlier, p)
+	p.binding.Macros, p.binding.Expanded = src.macros, src.expanded
+	warnings = append(warnings, src.warnings...)
+	diags, err := e.planDeploy(ctx, req, s, src.t, src.macros != "", l, earlier, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -423,7 +428,7 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 	earlier := newPublished()
 	var plans []*stackPlan
 	var diags diag.Diagnostics
-	for _, s := range req.Stacks {
+	for i, s := range req.Stacks {
 		ctx := actingFor(ctx, req.RunID, s)
 		more, err := e.checkRole(ctx, s)
 		if err != nil {
@@ -436,6 +441,9 @@ func (e *Engine) planAll(ctx context.Context, req Request) ([]*stackPlan, diag.D
 			continue
 		}
 		p, more, err := e.planStack(ctx, req, s, command, earlier)
+		if running := stillRunning(err); running != nil {
+			return nil, nil, e.startOthers(ctx, req, req.Stacks[i+1:], running)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/slipway-cdk/slipway/pkg/diag"
 	"github.com/slipway-cdk/slipway/pkg/macro"
 	"github.com/slipway-cdk/slipway/pkg/objectstore"
+	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
-
-// Macros runs the macros of a template in AWS; *macro.Expander is one.
-type Macros interface {
-	Expand(ctx context.Context, req macro.Request) (macro.Progress, error)
-}
 
 // template reads and parses a stored template.
 func (e *Engine) template(ctx context.Context, key string) (*template.Template, error) {
@@ -26,30 +23,54 @@ func (e *Engine) template(ctx context.Context, key string) (*template.Template, 
 	return template.Parse(obj.Body)
 }
 
-// sourceTemplate reads the template that a stack is to be deployed from, and runs its macros; ran tells whether
-// there were any. Where no AWS endpoint could run them the template is refused.
-func (e *Engine) sourceTemplate(ctx context.Context, s StackRequest) (t *template.Template, ran bool, err error) {
+// source is the template that a stack is deployed from.
+type source struct {
+	t *template.Template
+	// macros is a digest of what its macros were given, and expanded the object that holds what they have made; both
+	// "" where there are none.
+	macros, expanded string
+	warnings         diag.Diagnostics
+}
+
+// sourceTemplate reads the template that a stack is to be deployed from, with its macros run: macrosRunning is the error
+// as long as they are not done. Where no AWS endpoint could run them the template is refused. gen is what an earlier
+// deploy has left, nil for nothing.
+func (e *Engine) sourceTemplate(ctx context.Context, req Request, s StackRequest, gen *state.Generation) (source, error) {
 	obj, err := e.Objects.Get(ctx, s.TemplateKey)
 	if err != nil {
-		return nil, false, fmt.Errorf("reading the template of stack %s: %w", s.Name, err)
+		return source{}, fmt.Errorf("reading the template of stack %s: %w", s.Name, err)
 	}
 	uses, err := template.FindMacros(obj.Body)
 	if err != nil {
-		return nil, false, err
+		return source{}, err
 	}
 	if len(uses) == 0 {
-		t, err = template.Parse(obj.Body)
-		return t, false, err
+		t, err := template.Parse(obj.Body)
+		return source{t: t}, err
 	}
 	if e.Macros == nil {
-		return nil, false, macro.Refuse(s.Name, uses)
+		return source{}, macro.Refuse(s.Name, uses)
 	}
-	done, err := e.Macros.Expand(ctx, macro.Request{Stack: s.Name, Body: obj.Body, Parameters: s.Parameters})
+	x, err := e.newExpansion(ctx, req, s, obj.Body, gen)
 	if err != nil {
-		return nil, false, err
+		return source{}, err
 	}
-	t, err = template.Parse(done.Body)
-	return t, true, err
+	src := source{macros: x.inputs}
+	if src.expanded, err = x.shown(ctx, req, s); err != nil {
+		return source{}, err
+	}
+	if src.expanded != "" {
+		src.t, err = e.template(ctx, src.expanded)
+		if !isAbsent(err) {
+			return src, err
+		}
+		// It was expired: whether the macros make the same again the binding tells.
+	}
+	if src.expanded, src.warnings, err = x.run(ctx); err != nil {
+		return source{}, err
+	}
+	src.t, err = e.template(ctx, src.expanded)
+	return src, err
 }
 
 // writtenOut renders an expanded template and names the object that holds it.
@@ -57,8 +78,13 @@ func writtenOut(t *template.Template) (body []byte, key string, err error) {
 	if body, err = t.Encode(); err != nil {
 		return nil, "", fmt.Errorf("writing out the expanded template: %w", err)
 	}
+	return body, keyOf(body), nil
+}
+
+// keyOf is the object that holds a template.
+func keyOf(body []byte) string {
 	sum := sha256.Sum256(body)
-	return body, TemplateKey(hex.EncodeToString(sum[:])), nil
+	return TemplateKey(hex.EncodeToString(sum[:]))
 }
 
 // keepExpanded stores the template that a run works on, when it is not the one that was handed in.

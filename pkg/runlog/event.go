@@ -32,7 +32,9 @@ const (
 	StackStarted   EventType = "STACK_STARTED" // ChildRun names the run to follow
 	StackFinished  EventType = "STACK_FINISHED"
 	// WaitingForLock: somebody else works on the stack; Message says who, and at which place this run waits.
-	WaitingForLock  EventType = "WAITING_FOR_LOCK"
+	WaitingForLock EventType = "WAITING_FOR_LOCK"
+	// RunningMacros: the stack is planned once the macros of its template have run.
+	RunningMacros   EventType = "RUNNING_MACROS"
 	RollbackStarted EventType = "ROLLBACK_STARTED"
 	Warned          EventType = "WARNING"
 	RunFinished     EventType = "RUN_FINISHED"

@@ -60,7 +60,7 @@ func Of(r *http.Request, body []byte, in Place) ([]iampolicy.Call, error) {
 		return q.s3()
 	case "lambda":
 		return q.lambda()
-	case "sts", "ec2":
+	case "sts", "ec2", "cloudformation":
 		return q.form(s.Service)
 	}
 	return q.target()
@@ -153,6 +153,10 @@ func (q request) form(service string) ([]iampolicy.Call, error) {
 			c = append(c, iampolicy.Call{Action: "sts:TagSession", Resource: form.Get("RoleArn")})
 		}
 		return c, nil
+	case "cloudformation:CreateChangeSet", "cloudformation:DescribeChangeSet", "cloudformation:GetTemplate", "cloudformation:DeleteStack":
+		// The resource is the stack, whose id is not known before. CreateChangeSet is allowed on the template's macros
+		// besides, which the request does not name.
+		return call(service+":"+action, q.arn(service, "stack/"+form.Get("StackName")+"/*")), nil
 	case "ec2:DescribeAvailabilityZones":
 		return call("ec2:DescribeAvailabilityZones", "*"), nil
 	default:

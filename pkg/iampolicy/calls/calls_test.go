@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -144,6 +145,13 @@ func TestEveryRequestOfTheSDKIsKnown(t *testing.T) {
 			_, _ = ec2.NewFromConfig(cfg).DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
 		},
 			[]string{"ec2:DescribeAvailabilityZones *"}},
+		{200, func(cfg aws.Config) {
+			c := cloudformation.NewFromConfig(cfg)
+			_, _ = c.CreateChangeSet(ctx, &cloudformation.CreateChangeSetInput{StackName: str("s"), ChangeSetName: str("c")})
+			_, _ = c.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: str("s")})
+		}, []string{
+			"cloudformation:CreateChangeSet arn:aws:cloudformation:eu-west-1:111122223333:stack/s/*", "cloudformation:DeleteStack arn:aws:cloudformation:eu-west-1:111122223333:stack/s/*",
+		}},
 		{200, func(cfg aws.Config) {
 			_, _ = lambda.NewFromConfig(cfg).Invoke(ctx, &lambda.InvokeInput{FunctionName: str("f")})
 		},
