@@ -3,6 +3,7 @@ package controlplane
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,5 +69,63 @@ func TestTheExampleRoleTrustsTheControlPlaneForItsStacks(t *testing.T) {
 				t.Errorf("it is allowed: %t", allowed)
 			}
 		})
+	}
+}
+
+// For those who use macros the role lets CloudFormation run them, in stacks that are never executed, and nothing else.
+func TestTheExampleRoleRunsMacrosInTransientStacksOnly(t *testing.T) {
+	b, err := os.ReadFile("../../examples/execution-role/template.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template struct {
+		Resources struct {
+			Role struct {
+				Properties struct {
+					Policies []struct {
+						If []json.RawMessage `json:"Fn::If"`
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &template); err != nil {
+		t.Fatal(err)
+	}
+	var chosen struct{ PolicyDocument json.RawMessage }
+	for _, p := range template.Resources.Role.Properties.Policies {
+		if len(p.If) == 3 && string(p.If[0]) == `"HasMacros"` {
+			if err := json.Unmarshal(p.If[1], &chosen); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	document := regexp.MustCompile(`\{ "Fn::Sub": ("[^"]*") \}`).ReplaceAllString(string(chosen.PolicyDocument), "$1")
+	policy, err := iampolicy.Parse([]byte(strings.NewReplacer("${AWS::Partition}", "aws", "${AWS::AccountId}", "444455556666").Replace(document)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const here = "arn:aws:cloudformation:eu-west-1:444455556666:"
+	for _, c := range []struct {
+		action, resource string
+		want             bool
+	}{
+		{"CreateChangeSet", here + "stack/cdkd-macro-expand-0123456789abcdef/*", true},
+		{"DescribeChangeSet", here + "stack/cdkd-macro-expand-0123456789abcdef/*", true},
+		{"GetTemplate", here + "stack/cdkd-macro-expand-0123456789abcdef/*", true},
+		{"DeleteStack", here + "stack/cdkd-macro-expand-0123456789abcdef/*", true},
+		{"CreateChangeSet", "arn:aws:cloudformation:eu-west-1:aws:transform/Serverless-2016-10-31", true},
+		{"CreateChangeSet", here + "transform/Own", true},
+		{"ExecuteChangeSet", here + "stack/cdkd-macro-expand-0123456789abcdef/*", false},
+		{"CreateChangeSet", here + "stack/Payments/*", false},
+		{"DeleteStack", here + "stack/Payments/*", false},
+	} {
+		d, err := iampolicy.Evaluate(iampolicy.Call{Action: "cloudformation:" + c.action, Resource: c.resource}, policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Allowed != c.want {
+			t.Errorf("%s on %s is allowed: %t", c.action, c.resource, d.Allowed)
+		}
 	}
 }

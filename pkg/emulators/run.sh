@@ -14,7 +14,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 venv=$here/.venv
-packages=${PACKAGES:-"./pkg/objectstore/s3/... ./pkg/lookup/cloud ./pkg/upload ./pkg/runlog/objects ./examples/guestbook ./pkg/bootstrap ./pkg/runlog/dynamo/... ./pkg/controlplane/... ./pkg/provider/conformance ./pkg/provider/custom ./pkg/provider/oracle ./pkg/emulators/leastprivilege ./pkg/emulators/endtoend"}
+packages=${PACKAGES:-"./pkg/objectstore/s3/... ./pkg/lookup/cloud ./pkg/upload ./pkg/runlog/objects ./examples/guestbook ./pkg/bootstrap ./pkg/runlog/dynamo/... ./pkg/controlplane/... ./pkg/provider/conformance ./pkg/provider/custom ./pkg/provider/oracle ./pkg/macro ./pkg/emulators/leastprivilege ./pkg/emulators/endtoend"}
 [ $# -gt 0 ] || set -- ministack moto
 
 # The environment is made again when the pinned versions change.
