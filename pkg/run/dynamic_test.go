@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,13 +146,18 @@ func TestWhatAProviderKeepsForARepetitionIsRemovedAfterTheResult(t *testing.T) {
 // expander runs macros: it gives every template another topic.
 type expander struct{ w *world }
 
-func (e expander) Expand(_ context.Context, req macro.Request) (macro.Progress, error) {
+func (e expander) Start(_ context.Context, req macro.Request, _ macro.Handle) (macro.Progress, error) {
 	if req.Parameters["Fail"] != "" {
 		return macro.Progress{}, errors.New("the service did not answer")
 	}
-	template := one("Added", topic(object{"DisplayName": req.Stack}))
-	return macro.Progress{Done: true, Body: encoded(template)}, nil
+	return macro.Progress{Wait: time.Second}, nil
 }
+
+func (e expander) Poll(_ context.Context, req macro.Request, _ macro.Handle) (macro.Progress, error) {
+	return macro.Progress{Status: macro.Done, Body: encoded(one("Added", topic(object{"DisplayName": req.Stack})))}, nil
+}
+
+func (e expander) Discard(context.Context, macro.Handle) error { return nil }
 
 func TestATemplateWithMacrosIsDeployedAsTheyHaveMadeIt(t *testing.T) {
 	w := newWorld(t)
