@@ -100,6 +100,17 @@ func TestEveryRequestOfTheSDKIsKnown(t *testing.T) {
 		}, []string{"s3:AbortMultipartUpload arn:aws:s3:::b/k aws:ResourceAccount=111122223333", "s3:ListBucketMultipartUploads arn:aws:s3:::b aws:ResourceAccount=111122223333",
 			"s3:ListMultipartUploadParts arn:aws:s3:::b/k aws:ResourceAccount=111122223333", "s3:PutObject arn:aws:s3:::b/k aws:ResourceAccount=111122223333"}},
 		{200, func(cfg aws.Config) {
+			c := s3.NewFromConfig(cfg)
+			_, _ = c.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: str("b")})
+			_, _ = c.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: str("b"), Policy: str("{}")})
+			_, _ = c.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: str("b")})
+			_, _ = c.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: str("b")})
+			_, _ = c.GetPublicAccessBlock(ctx, &s3.GetPublicAccessBlockInput{Bucket: str("b")})
+			_, _ = c.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: str("b")})
+		}, []string{"s3:CreateBucket arn:aws:s3:::b aws:ResourceAccount=111122223333", "s3:DeleteBucket arn:aws:s3:::b aws:ResourceAccount=111122223333",
+			"s3:GetBucketPublicAccessBlock arn:aws:s3:::b aws:ResourceAccount=111122223333", "s3:GetEncryptionConfiguration arn:aws:s3:::b aws:ResourceAccount=111122223333",
+			"s3:GetLifecycleConfiguration arn:aws:s3:::b aws:ResourceAccount=111122223333", "s3:PutBucketPolicy arn:aws:s3:::b aws:ResourceAccount=111122223333"}},
+		{200, func(cfg aws.Config) {
 			c := dynamodb.NewFromConfig(cfg)
 			_, _ = c.GetItem(ctx, &dynamodb.GetItemInput{TableName: str("t"), Key: item("run#r")})
 			_, _ = c.PutItem(ctx, &dynamodb.PutItemInput{TableName: str("t"), Item: item("run#r")})

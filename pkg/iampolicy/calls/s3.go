@@ -41,6 +41,9 @@ func (q request) s3() ([]iampolicy.Call, error) {
 		case q.Method == http.MethodPost && has("delete"):
 			return q.deletions(bucket)
 		}
+		if action := bucketSettings(q.Method, q.setting()); action != "" {
+			return one(action), nil
+		}
 		return nil, fmt.Errorf("the request %s %s?%s to S3 is not known", q.Method, q.URL.Path, q.URL.RawQuery)
 	}
 	switch {
