@@ -190,13 +190,13 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 		return
 	}
 	providers := x.Providers(x.account)
-	drifted, unread := 0, 0
-	var unsure []string
+	drifted := 0
+	var unread, unsure []string
 	for _, id := range slices.Sorted(maps.Keys(rec.Resources)) {
 		r := rec.Resources[id]
 		p, route, err := providers.For(r.ResourceType, provider.Route(r.ProvisionedBy), nil)
 		if err != nil {
-			unread++
+			unread = append(unread, id+": "+err.Error())
 			continue
 		}
 		live, err := p.Read(ctx, provider.Request{
@@ -209,7 +209,7 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 			continue
 		}
 		if err != nil {
-			unread++
+			unread = append(unread, id+": "+err.Error())
 			continue
 		}
 		differ, doubtful := compare(r.ResourceType, route == provider.RouteSDK, r.Properties, live.Properties)
@@ -221,12 +221,13 @@ func (x *examination) drift(ctx context.Context, bucket statebucket.Found, d con
 			drifted++
 		}
 	}
+	if len(unread) > 0 {
+		x.say(name, Unknown, fmt.Sprintf("%d of %d could not be read: %s", len(unread), len(rec.Resources), strings.Join(unread, "; ")), "")
+	}
 	switch {
-	case unread > 0:
-		x.say(name, Unknown, fmt.Sprintf("%d of %d could not be read", unread, len(rec.Resources)), "")
 	case len(unsure) > 0:
-		x.say(name, Unknown, fmt.Sprintf("%d properties are read in another shape than they were deployed in: %s", len(unsure), strings.Join(unsure, ", ")), "Compare them by hand, where something else looks odd.")
-	case drifted == 0:
+		x.say(name, Unknown, "whether these are as they were deployed can't be told, because they are not read back, or in another shape: "+strings.Join(unsure, ", "), "Look at them by hand.")
+	case drifted == 0 && len(unread) == 0:
 		x.say(name, OK, fmt.Sprintf("all %d are as they were deployed", len(rec.Resources)), "")
 	}
 }
