@@ -5,9 +5,12 @@ package endtoend
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -99,31 +102,68 @@ func TestAControlPlaneIsInstalledLookedAtAndRemoved(t *testing.T) {
 	}
 }
 
-// examined has doctor look at the control plane.
-func (w *world) examined(plane string) {
+// check is one check of doctor.
+type check struct{ Name, Verdict, Detail string }
+
+// resourceChecks is what doctor says of the control plane's resources.
+const resourceChecks = "control plane: resources"
+
+// doctor looks at the control plane. It must not fail.
+func (w *world) doctor(plane string) (checks []check) {
 	w.Helper()
-	out, told, code := slipway(w.T, w.cfg, plane, "doctor", "--json", "--state-bucket", w.descriptor.StateBucket)
-	var says struct {
-		OK     bool
-		Checks []struct{ Name, Verdict, Detail string }
-	}
-	if err := json.Unmarshal(out, &says); err != nil {
-		w.Fatalf("doctor has ended with %d and printed %q: %v\n%s", code, out, err, told)
-	}
-	seen := map[string]string{}
-	for _, c := range says.Checks {
-		seen[c.Name] = c.Verdict
-		if c.Verdict != "ok" {
-			w.Logf("doctor: %s: %s: %s", c.Name, c.Verdict, c.Detail)
+	for range 3 { // a connection that ends in the midst of the answer is nobody's word
+		out, told, code := slipway(w.T, w.cfg, plane, "doctor", "--json", "--state-bucket", w.descriptor.StateBucket)
+		var says struct {
+			OK     bool
+			Checks []check
+		}
+		if err := json.Unmarshal(out, &says); err != nil {
+			w.Fatalf("doctor has ended with %d and printed %q: %v\n%s", code, out, err, told)
+		}
+		if code != 0 || !says.OK {
+			w.Errorf("doctor has ended with %d: %s", code, out)
+		}
+		checks = says.Checks
+		if !slices.ContainsFunc(checks, func(c check) bool { return strings.Contains(c.Detail, "could not be read") }) {
+			break
 		}
 	}
-	if code != 0 || !says.OK {
-		w.Errorf("doctor has ended with %d: %s", code, out)
+	return checks
+}
+
+// examined has doctor look at a control plane that was installed a moment ago, and at one of whose roles somebody has
+// changed what it may do.
+func (w *world) examined(plane string) {
+	w.Helper()
+	seen := map[string]string{}
+	for _, c := range w.doctor(plane) {
+		seen[c.Name] = c.Verdict
+		if c.Verdict == "ok" {
+			continue
+		}
+		w.Logf("doctor: %s: %s: %s", c.Name, c.Verdict, c.Detail)
+		if _, list, _ := strings.Cut(c.Detail, "shape: "); c.Name == resourceChecks && c.Verdict == "unknown" &&
+			!slices.ContainsFunc(strings.Split(list, ", "), func(property string) bool { return !strings.HasSuffix(property, "Machine.TracingConfiguration") }) {
+			seen[c.Name] = "ok" // the emulator forgets the tracing of state machines, AWS does not
+		}
 	}
-	for _, name := range []string{"credentials", "state bucket", "control plane", "release"} {
+	for _, name := range []string{"credentials", "state bucket", "control plane", "release", resourceChecks} {
 		if seen[name] != "ok" {
 			w.Errorf("doctor says of %s: %q", name, seen[name])
 		}
+	}
+
+	role := w.record(install.StackName(plane)).Resources["TriggerRole"].PhysicalID
+	everything := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
+	if _, err := iam.NewFromConfig(w.cfg).PutRolePolicy(w.Context(), &iam.PutRolePolicyInput{
+		RoleName: &role, PolicyName: aws.String("own"), PolicyDocument: &everything,
+	}); err != nil {
+		w.Fatal(err)
+	}
+	if !slices.ContainsFunc(w.doctor(plane), func(c check) bool {
+		return c.Name == resourceChecks && c.Verdict == "warning" && strings.HasPrefix(c.Detail, "TriggerRole (AWS::IAM::Role): Policies")
+	}) {
+		w.Error("doctor does not see that a role may do more than it was deployed with")
 	}
 }
 
