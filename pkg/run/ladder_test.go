@@ -228,3 +228,14 @@ func TestWhatIsNeverDecidedQuotesTheLastAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestADeletionGoesAheadOnlySoOften(t *testing.T) {
+	for attempt, want := range map[int]bool{1: true, maxFreed - 1: true, maxFreed: false} {
+		op := failedOp(plan.ActionDelete, provider.KindDependencyViolation, attempt)
+		other := runlog.Op{OpID: "B", Action: string(plan.ActionDelete), Status: runlog.OpSucceeded}
+		tr := &turn{ops: map[string]runlog.Op{"A": op, "B": other}}
+		if got := tr.freed(op); got != want {
+			t.Errorf("attempt %d goes ahead: %v", attempt, got)
+		}
+	}
+}

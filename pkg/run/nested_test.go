@@ -37,6 +37,13 @@ func TestWhatNeedsAnUnknownParameterIsNamed(t *testing.T) {
 	}
 }
 
+func TestALoopWithoutAListNeedsNothing(t *testing.T) {
+	p := &parameters{t: &template.Template{Document: object{"Resources": object{"Fn::ForEach::L": []any{"X"}}}}, unknown: []string{"P"}}
+	if what, parameter := p.firstUnknown(); what != "" || parameter != "" {
+		t.Errorf("%q needs %q", what, parameter)
+	}
+}
+
 func TestWhatAParentPasses(t *testing.T) {
 	unknown := intrinsic.Unknown{Refs: []string{"Q.Arn"}}
 	for _, c := range []struct {

@@ -35,4 +35,10 @@ func TestMessagesDoNotQuoteProperties(t *testing.T) {
 	if got.Message != "bad: ***" {
 		t.Errorf("the text of a wrapped error is %q", got.Message)
 	}
+	got = withoutValues(&provider.Error{Message: "the-token-1, the-token-2, the-token-3"}, "My::Own::Type", map[string]any{
+		"ServiceToken": "the-token-1", "Other": "the-token-2", "In": map[string]any{"ServiceToken": "the-token-3"},
+	})
+	if got.Message != "the-token-1, ***, ***" {
+		t.Errorf("of a type that nobody knows all but its handler is masked: %q", got.Message)
+	}
 }

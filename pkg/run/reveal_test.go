@@ -210,6 +210,19 @@ func (m mapObjects) Put(_ context.Context, key string, body []byte, _ objectstor
 	return "etag", nil
 }
 
+func TestAnAnswerWithoutAttributesIsNotSealed(t *testing.T) {
+	objects := mapObjects{bodies: map[string][]byte{}}
+	e := &Engine{Vault: &secret.Vault{Objects: objects, Sealer: &secret.KeyFile{Path: filepath.Join(t.TempDir(), "keys")}}}
+	handle, digests, err := e.concealAttributes(t.Context(), operationInput{}, &provider.Progress{Done: true, NoEcho: true})
+	if handle != "" || len(digests) != 0 || err != nil || len(objects.bodies) != 0 {
+		t.Errorf("%q, %v, %v", handle, digests, err)
+	}
+	p := provider.Progress{Attributes: object{"A": "a"}, Observed: object{"B": "b"}}
+	if handle, digests, err = (&Engine{}).concealAttributes(t.Context(), operationInput{}, &p); handle != "" || len(digests) != 1 || err != nil || p.Attributes["A"] != "***" || p.Observed != nil {
+		t.Errorf("without a vault: %q, %v, %v, %+v", handle, digests, err, p)
+	}
+}
+
 func TestWhyAReferenceCannotBeResolvedDecidesWhetherItIsTriedAgain(t *testing.T) {
 	for cause, want := range map[error]provider.Kind{
 		secret.ErrUnavailable: provider.KindUnavailable, secret.ErrDenied: provider.KindAccessDenied, secret.ErrNotFound: provider.KindInvalid, secret.ErrNotInVault: provider.KindInvalid,

@@ -102,3 +102,22 @@ func TestAProcessKeepsTheWavesThatItHasReadLast(t *testing.T) {
 		t.Errorf("%d waves are kept", len(c.last))
 	}
 }
+
+func TestWhichOperationsTheLastWaveHasLeftAlone(t *testing.T) {
+	tr := &turn{n: 5}
+	held := runlog.Lease{Holder: "process"}
+	for _, c := range []struct {
+		name string
+		op   runlog.Op
+		want bool
+	}{
+		{"in the hands of its provider", runlog.Op{Status: runlog.OpRunning, Wave: 4}, false},
+		{"its function has not come back", runlog.Op{Status: runlog.OpRunning, Wave: 4, Lease: held}, true},
+		{"its function was not invoked again", runlog.Op{Status: runlog.OpRunning, Wave: 3}, true},
+		{"it has ended", runlog.Op{Status: runlog.OpSucceeded, Wave: 3, Lease: held}, false},
+	} {
+		if got := tr.struck(c.op); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
