@@ -86,6 +86,29 @@ func TestAnEditDoesNotStopAReplacement(t *testing.T) {
 	w.accounted("App")
 }
 
+// TestAnEditBeforeTheEndIsWarnedOf: after the last decision, whether the run closes itself or is settled.
+func TestAnEditBeforeTheEndIsWarnedOf(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		w := newWorld(t)
+		w.deploy(before())
+		m := w.submitDeploy(after())
+		m.until(m.atClose)
+		w.edit(func(rec *state.Record) {
+			rec.Resources["Changed"].ObservedProperties = map[string]any{"DisplayName": "drifted"}
+		})
+		if dies {
+			m.stop()
+			w.settle(w.process("janitor"), m.runID)
+		}
+		h := w.finish(m)
+		if !warned(h, "Changed") || h.Result != runlog.ResultSucceeded {
+			t.Errorf("dead %v: %s, %v", dies, h.Result, h.Diagnostics)
+		}
+		w.sound(m.runID)
+		w.accounted("App")
+	}
+}
+
 func TestANewResourceBesideAForeignOneIsNotLost(t *testing.T) {
 	w, h := during(t, "New", func(w *world) {
 		w.cloud.live["theirs"] = thing{Type: "AWS::SQS::Queue"}

@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"strings"
 	"testing"
@@ -119,6 +120,8 @@ func TestWhatAProviderKeepsForARepetitionIsRemovedAfterTheResult(t *testing.T) {
 	w := newWorld(t)
 	c := cleaning{w.cloud, map[string]string{}}
 	w.engine.Providers = c
+	var logged strings.Builder
+	w.engine.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 	kept := func(h runlog.Header, want ...string) {
 		t.Helper()
 		op, err := w.log.Op(t.Context(), h.RunID, "A")
@@ -141,6 +144,9 @@ func TestWhatAProviderKeepsForARepetitionIsRemovedAfterTheResult(t *testing.T) {
 	kept(w.deploy(one("A", association("two"))), "", "-old")
 	w.cloud.script("delete A", script{fails: fails(provider.KindInvalid)})
 	kept(w.destroy(), "")
+	if n := strings.Count(logged.String(), "could not be removed"); n != 6 {
+		t.Errorf("%d lines of the log tell of it, want 6:\n%s", n, logged.String())
+	}
 }
 
 // expander runs macros: it gives every template another topic.
@@ -249,4 +255,27 @@ func TestAStackReadsTheOutputsOfOnesThatAreDeployedWithIt(t *testing.T) {
 			t.Errorf("%s: it reads %+v", result, reads)
 		}
 	}
+}
+
+// TestAHalfMadeUpdateIsTakenBackFromTheSecretsThatItWasSent: the provider is told in clear what the resource may have.
+func TestAHalfMadeUpdateIsTakenBackFromTheSecretsThatItWasSent(t *testing.T) {
+	w := secretWorld(t)
+	at := func(version string) object {
+		return hidden(object{"DisplayName": withPassword(), "SignatureVersion": version}, object{})
+	}
+	w.deployWith(at("1"), password(firstPassword))
+	w.cloud.script("update A", script{fails: failsFirst()})
+	w.cloud.forget()
+	h := w.deployWith(at("2"), password(firstPassword))
+	calls := w.cloud.steps("update A")
+	if len(calls) != 2 || h.Result != runlog.ResultFailed {
+		t.Fatalf("%d updates: %s", len(calls), w.story(h.RunID))
+	}
+	for i, c := range calls {
+		if c.previous["DisplayName"] != "is "+firstPassword || c.properties["DisplayName"] != "is "+firstPassword {
+			t.Errorf("update %d goes from %v to %v", i+1, c.previous, c.properties)
+		}
+	}
+	w.has("A", "DisplayName", "is "+firstPassword)
+	w.concealed()
 }

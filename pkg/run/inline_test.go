@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slipway-cdk/slipway/pkg/plan"
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
 )
@@ -90,6 +92,38 @@ func TestAHandlerMayChooseAnotherResource(t *testing.T) {
 	} {
 		if d := cmp.Diff(c.want, c.got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, d)
+		}
+	}
+}
+
+func TestAnUpdateKeepsWhatItsAnswerLeavesOut(t *testing.T) {
+	before := &state.Resource{
+		PhysicalID: "a", ResourceType: "AWS::SNS::Topic", Properties: object{"P": "old"}, Attributes: object{"Arn": "old"}, Metadata: object{"m": "1"},
+	}
+	for _, c := range []struct {
+		name       string
+		action     plan.Action
+		answer     provider.Progress
+		id         string
+		attributes object
+		properties object
+	}{
+		{"nothing is answered", plan.ActionUpdate, provider.Progress{Done: true}, "a", object{"Arn": "old"}, object{"P": "new"}},
+		{"attributes are", plan.ActionUpdate, provider.Progress{Done: true, Attributes: object{"Arn": "new"}}, "a", object{"Arn": "new"}, object{"P": "new"}},
+		{"what it really has is", plan.ActionUpdate, provider.Progress{Done: true, Effective: object{"P": "other"}}, "a", object{"Arn": "old"}, object{"P": "other"}},
+		{"a creation keeps nothing", plan.ActionCreate, provider.Progress{Done: true}, "", nil, object{"P": "new"}},
+	} {
+		in := operationInput{Operation: plan.Operation{Action: c.action}, Properties: object{"P": "new"}}
+		op, err := succeeded(runlog.Op{Type: "AWS::SNS::Topic"}, in, provider.RouteSDK, before, c.answer)
+		if err != nil || op.Status != runlog.OpSucceeded || op.PhysicalID != c.id {
+			t.Fatalf("%s: %+v, %v", c.name, op, err)
+		}
+		var after struct{ Attributes, Properties, Metadata object }
+		if err := unmarshal(op.After, &after); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(c.attributes, after.Attributes, cmpopts.EquateEmpty()); d != "" || cmp.Diff(c.properties, after.Properties) != "" || (len(after.Metadata) > 0) != (c.action == plan.ActionUpdate) {
+			t.Errorf("%s: %s", c.name, op.After)
 		}
 	}
 }

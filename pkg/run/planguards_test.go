@@ -2,12 +2,14 @@ package run_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slipway-cdk/slipway/pkg/diag"
+	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
@@ -166,5 +168,54 @@ func TestAnOldHalfThatNobodyCanReadIsTakenToExistWhereNobodyCanHaveDeletedIt(t *
 				t.Errorf("steps (-want +got):\n%s\n%s", d, w.story(h.RunID))
 			}
 		})
+	}
+}
+
+// planReports are the plans that callers of uploads have been told.
+type planReports struct {
+	reports
+	views []plan.StackView
+}
+
+func (r *planReports) Planned(_ context.Context, _ run.Request, views []plan.StackView) error {
+	if r.fails != nil {
+		err := r.fails
+		r.fails = nil
+		return err
+	}
+	r.views = views
+	return nil
+}
+
+func TestAPlanIsReportedToWhoHasUploadedIt(t *testing.T) {
+	for _, from := range []string{"", "uploads/me/submissions/x.json"} {
+		w := newWorld(t)
+		told := &planReports{}
+		told.fails = errors.New("the bucket does not answer") // once: the step is repeated
+		w.engine.Reports = told
+		m := w.submitApp(app{command: runlog.CommandPlan, of: runlog.CommandDeploy, stacks: []appStack{{name: "App", template: before()}}})
+		req := w.request(m.runID)
+		req.From = from
+		w.put("slipway/runs/"+m.runID+"/request.json", req)
+		h := w.finish(m)
+		if uploaded := from != ""; h.Result != runlog.ResultSucceeded || (len(told.views) == 1) != uploaded || (told.fails == nil) != uploaded {
+			t.Errorf("from %q: %s, told %d plans", from, h.Result, len(told.views))
+		}
+	}
+}
+
+func TestARunThatHasWaitedIsToldHowToGoOnWithoutThePlanThatWasShown(t *testing.T) {
+	for _, wait := range []int{0, 60} {
+		w := newWorld(t)
+		planned := w.submitApp(app{command: runlog.CommandPlan, of: runlog.CommandDeploy, stacks: []appStack{{name: "App", template: before()}}})
+		w.finish(planned)
+		w.deploy(after())
+		h := w.finish(w.submit(order{
+			stack: "App", command: runlog.CommandDeploy, template: before(), options: run.Options{WaitForLock: wait, ForceStatefulRecreation: true},
+			change: func(r *run.Request) { r.PlanRun = planned.runID },
+		}))
+		if h.Result != runlog.ResultFailed || !says(h, "has changed since its plan was shown") || strings.Contains(nextSteps(h), "--yes") != (wait > 0) {
+			t.Errorf("waiting for %d seconds: %s %v", wait, h.Result, h.Diagnostics)
+		}
 	}
 }

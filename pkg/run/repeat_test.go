@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -358,4 +359,27 @@ func sortedKeys(rec *state.Record) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// TestTheBeginOfAnOperationIsToldOnce: also where the process dies before it has told it, and where another wave goes on.
+func TestTheBeginOfAnOperationIsToldOnce(t *testing.T) {
+	for _, at := range []string{"append RESOURCE_STARTED", "put op A SUCCEEDED"} {
+		w := newWorld(t)
+		m := w.submitDeploy(one("A", topic(object{})))
+		m.until(m.atItem("A"))
+		m.onItem = func(run.Item) bool { // the function dies, and is not invoked again in this wave
+			w.faults.killAt(at, false)
+			_, _ = m.provision(w.engine, "A")
+			w.faults.revive()
+			if strings.HasPrefix(at, "append") {
+				_, _ = m.provision(w.engine, "A")
+			}
+			m.onItem = nil
+			return true
+		}
+		h := w.finish(m)
+		if told := w.events(h.RunID, runlog.OpStarted); len(told) != 1 || h.Result != runlog.ResultSucceeded {
+			t.Errorf("dead at %s: %d events tell of the begin: %s", at, len(told), w.story(h.RunID))
+		}
+	}
 }

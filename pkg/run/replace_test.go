@@ -3,6 +3,7 @@ package run_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -136,6 +137,24 @@ func TestDeleteFirstDiesBetweenItsHalves(t *testing.T) {
 	}
 }
 
+// TestDeleteFirstCreatesNothingBeforeTheDeletionIsRecorded: the journal is away when the old half is gone.
+func TestDeleteFirstCreatesNothingBeforeTheDeletionIsRecorded(t *testing.T) {
+	w := newWorld(t)
+	w.deploy(one("A", association("one")))
+	w.cloud.forget()
+	once := false
+	w.cloud.script("delete A", script{before: func() {
+		if !once {
+			once, w.faults.on, w.faults.dies = true, "put op A", false
+		}
+	}})
+	h := w.deploy(one("A", association("two")))
+	if d := cmp.Diff([]string{"delete A", "delete A", "create A"}, stepsOf(w)); d != "" || h.Result != runlog.ResultSucceeded {
+		t.Errorf("%s, calls (-want +got):\n%s", h.Result, d)
+	}
+	w.accounted("App")
+}
+
 func TestDeleteFirstGoesOnWhereItWasAfterAFailure(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(one("A", association("subnet-1")))
@@ -227,6 +246,22 @@ func TestAFailedCreationIsRemoved(t *testing.T) {
 		t.Errorf("%s, %v is left", h.Result, w.cloud.exists())
 	}
 	w.accounted("App")
+}
+
+// TestARemnantIsRemovedSlowlyToo, as long as the step may stay.
+func TestARemnantIsRemovedSlowlyToo(t *testing.T) {
+	for takes, left := range map[time.Duration]int{10 * time.Second: 0, time.Hour: 1} {
+		w := newWorld(t)
+		w.cloud.script("create A", script{fails: fails(provider.KindInvalid), remnant: true})
+		w.cloud.script("delete A", script{takes: takes})
+		w.deploy(one("A", topic(object{})), noRollback)
+		if got := w.pending("App"); len(got) != left {
+			t.Errorf("a deletion that takes %s leaves %v", takes, got)
+		}
+		if polls := w.cloud.steps("poll A"); len(polls) == 0 {
+			t.Errorf("a deletion that takes %s is not followed", takes)
+		}
+	}
 }
 
 func TestWhatAFailedCreationLeavesIsRemembered(t *testing.T) {

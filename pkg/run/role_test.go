@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
 // watched notes on whose behalf each call is made.
@@ -154,11 +155,20 @@ func TestWhoeverSettlesADeadRunHasItsRole(t *testing.T) {
 	w.faults.revive()
 	m.stop()
 	w.deadHolders["process-1"] = true
+	// Somebody has recorded another resource meanwhile: what exists has to be looked at.
+	theirs := &state.Record{Version: state.SchemaVersion, StackName: "App", Region: region, Resources: map[string]*state.Resource{
+		"Changed": {PhysicalID: "theirs", ResourceType: "AWS::SNS::Topic", Properties: map[string]any{}},
+	}}
+	w.cloud.live["theirs"] = thing{Type: "AWS::SNS::Topic", LogicalID: "Changed"}
+	if _, err := w.states.Save(t.Context(), theirs, ""); err != nil {
+		t.Fatal(err)
+	}
 	w.acted = map[string]map[run.Acting]bool{}
 	janitor := w.process("janitor")
 	janitor.Providers = w
 	w.settle(janitor, m.runID)
 	w.only("create Changed", "App", m.runID)
+	w.only("read ", "App", m.runID)
 	w.sound(m.runID)
 	w.accounted("App")
 }

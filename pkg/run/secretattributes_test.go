@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"context"
+	"encoding/base64"
+	"maps"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
 )
 
 // answering is a cloud in which the handlers of custom resources answer with a secret of their own, which changes with
@@ -116,5 +119,61 @@ func TestAnOutputOfASecretIsMasked(t *testing.T) {
 		if h.Result != runlog.ResultFailed || !says(h, refusal) || !says(h, "NoEcho") {
 			t.Errorf("%s %v", h.Result, h.Diagnostics)
 		}
+	}
+}
+
+// echoing is a cloud that gives back what a resource has, and quotes it in its failures.
+type echoing struct {
+	*cloud
+	echo map[string]any
+	fail string
+}
+
+func (e *echoing) For(_ string, recorded provider.Route, _ []string) (provider.Provider, provider.Route, error) {
+	if recorded != "" {
+		return e, recorded, nil
+	}
+	return e, provider.RouteSDK, nil
+}
+
+func (e *echoing) Update(ctx context.Context, req provider.Request) (provider.Progress, error) {
+	if e.fail != "" {
+		return provider.Progress{}, &provider.Error{Kind: provider.KindInvalid, Message: e.fail}
+	}
+	p, err := e.cloud.Update(ctx, req)
+	p.Observed, p.Attributes = maps.Clone(e.echo), maps.Clone(e.echo)
+	return p, err
+}
+
+func TestWhatAServiceEchoesOfASecretIsNotRecorded(t *testing.T) {
+	encoded := base64.StdEncoding.EncodeToString([]byte(firstPassword))
+	at := func(version string) object {
+		return hidden(object{"DisplayName": object{"Fn::Base64": ref("Password")}, "SignatureVersion": version}, object{})
+	}
+	w := secretWorld(t)
+	w.deployWith(at("1"), password(firstPassword))
+	service := &echoing{cloud: w.cloud, echo: map[string]any{"Echo": "has " + encoded, "Plain": "p"}}
+	w.engine.Providers = service
+	w.deployWith(at("2"), password(firstPassword))
+	r := w.record("App").Resources["A"]
+	want := map[string]any{"Echo": "has ***", "Plain": "p"}
+	if cmp.Diff(want, r.Attributes) != "" || cmp.Diff(want, r.ObservedProperties) != "" {
+		t.Errorf("recorded are %v and %v", r.Attributes, r.ObservedProperties)
+	}
+	// The value itself, of which the property holds only what is made from it.
+	service.fail = "no " + firstPassword + ", nor " + encoded
+	h := w.deployWith(at("3"), password(firstPassword))
+	if h.Failure == nil || strings.Contains(h.Failure.Detail, encoded) || !strings.Contains(h.Failure.Detail, "no ***, nor ***") {
+		t.Errorf("%+v", h.Failure)
+	}
+	w.concealed()
+	// A value that this run does not have is not found by its text: the whole property is masked.
+	service.fail, service.echo = "", map[string]any{"DisplayName": encoded, "Plain": "p"}
+	w.editUnderSidecar(func(rec *state.Record) { rec.Resources["A"].ProvisionedBy = string(provider.RouteCloudControl) })
+	if h = w.deployWith(at("4"), nil); h.Result != runlog.ResultSucceeded {
+		t.Fatal(w.story(h.RunID))
+	}
+	if got := w.record("App").Resources["A"].ObservedProperties; cmp.Diff(map[string]any{"DisplayName": "***", "Plain": "p"}, got) != "" {
+		t.Errorf("recorded is %v", got)
 	}
 }

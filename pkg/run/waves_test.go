@@ -1,10 +1,14 @@
 package run_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slipway-cdk/slipway/pkg/asset"
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
@@ -68,5 +72,89 @@ func TestAnAssetWhosePublisherNeverRunsIsToldOfAsOne(t *testing.T) {
 	told := w.events(h.RunID, runlog.AssetFailed)
 	if len(told) != 1 || told[0].LogicalID != "data" || h.Result != runlog.ResultFailed || len(w.events(h.RunID, runlog.OpFail)) != 0 {
 		t.Errorf("told: %+v: %s", told, w.story(h.RunID))
+	}
+}
+
+// TestAPublisherIsAskedAgainOnlyForWhatIsNotDone: its result is lost, and messages come late.
+func TestAPublisherIsAskedAgainOnlyForWhatIsNotDone(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitApp(chain())
+	m.until(m.atItem("asset.data"))
+	publish := func(wave int) string {
+		t.Helper()
+		var status run.OperationStatus
+		if err := w.call(w.engine.HandlePublisher, run.PublishInput{RunID: m.runID, Wave: wave, Epoch: m.wave.Epoch, Op: "asset.data"}, &status); err != nil {
+			return failure(err)
+		}
+		return status.Status
+	}
+	w.faults.killAt("put op asset.data SUCCEEDED", false)
+	if got := publish(m.wave.Wave); got != run.ErrorUnavailable {
+		t.Errorf("the result is lost, and it answers %s", got)
+	}
+	w.faults.revive()
+	began, err := w.log.Op(t.Context(), m.runID, "asset.data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clk.Advance(time.Minute)
+	for i, want := range []int{2, 2, 2} {
+		if got := publish(m.wave.Wave); got != string(runlog.OpSucceeded) || w.published["data"] != want {
+			t.Errorf("call %d answers %s, published %d times", i+2, got, w.published["data"])
+		}
+	}
+	op, err := w.log.Op(t.Context(), m.runID, "asset.data")
+	if err != nil || !op.StartedAt.Equal(began.StartedAt) || !op.FinishedAt.After(op.StartedAt) {
+		t.Errorf("it began at %s, and is said to have begun at %s, %v", began.StartedAt, op.StartedAt, err)
+	}
+	m.items = m.items[1:]
+	if h := w.finish(m); h.Result != runlog.ResultSucceeded || w.published["data"] != 2 {
+		t.Errorf("published %d times: %s", w.published["data"], w.story(h.RunID))
+	}
+}
+
+func TestAnotherAttemptAtAnAssetBeginsAnew(t *testing.T) {
+	w := newWorld(t)
+	w.unpublishable["data"] = &provider.Error{Kind: provider.KindUnavailable, Message: "no answer"}
+	m := w.submitApp(chain())
+	m.until(func() bool { return w.published["data"] == 1 })
+	first, err := w.log.Op(t.Context(), m.runID, "asset.data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(w.unpublishable, "data")
+	w.finish(m)
+	second, err := w.log.Op(t.Context(), m.runID, "asset.data")
+	if err != nil || second.Attempt != 2 || !second.StartedAt.After(first.FinishedAt) {
+		t.Errorf("attempt %d began at %s, %v", second.Attempt, second.StartedAt, err)
+	}
+}
+
+func TestWhatBecomesOfAnAssetIsToldInItsOwnWord(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		outcome asset.Outcome
+		err     error
+		told    runlog.EventType
+		message string
+	}{
+		{"it is published", asset.Outcome{Status: asset.Published}, nil, runlog.AssetPublished, ""},
+		{"it is there", asset.Outcome{Status: asset.Present}, nil, runlog.AssetPublished, "already there"},
+		{"it is left out", asset.Outcome{Status: asset.Published, Reason: "there is no Docker"}, nil, runlog.AssetSkipped, "there is no Docker"},
+		{"it fails", asset.Outcome{}, errors.New("the bucket is closed"), runlog.AssetFailed, ""},
+	} {
+		w := newWorld(t)
+		w.outcome = &c.outcome
+		if c.err != nil {
+			w.unpublishable["code"] = c.err
+		}
+		m := w.submitApp(app{command: runlog.CommandDeploy, stacks: []appStack{{name: "One", template: before(), assets: []string{"code"}}}})
+		w.finish(m)
+		for _, word := range []runlog.EventType{runlog.AssetPublished, runlog.AssetSkipped, runlog.AssetFailed} {
+			told := w.events(m.runID, word)
+			if right := word == c.told; right != (len(told) == 1) || right && (told[0].LogicalID != "code" || told[0].Message != c.message) {
+				t.Errorf("%s: of %s is told %+v", c.name, word, told)
+			}
+		}
 	}
 }
