@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 	"github.com/slipway-cdk/slipway/pkg/state"
@@ -113,5 +114,31 @@ func TestALoopIsDeployedWrittenOut(t *testing.T) {
 	template["Resources"] = object{"Fn::ForEach::L": []any{"X", ref("Names"), object{"T${X}": topic(object{"DisplayName": ref("Nothing")})}}}
 	if h := w.deploy(template); h.Result != runlog.ResultFailed || !says(h, "Nothing") || len(w.cloud.steps("update")) != 0 {
 		t.Errorf("%s %v", h.Result, h.Diagnostics)
+	}
+}
+
+func TestATemplateThatIsWrittenOutIsStoredOnce(t *testing.T) {
+	w := newWorld(t)
+	template := object{
+		"Transform": "AWS::LanguageExtensions",
+		"Resources": object{"Fn::ForEach::L": []any{"X", []any{"One"}, object{"T${X}": topic(object{})}}},
+	}
+	for range 2 { // the second run finds it there
+		m := w.submitDeploy(template)
+		m.step()
+		if len(m.steps) != 1 || m.tries != 0 {
+			t.Errorf("after %d tries: %+v", m.tries, m.steps)
+		}
+		w.finish(m)
+	}
+}
+
+func TestAFirstDeployThatIsTakenBackIsForgottenAtTheNextTryToo(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.script("create Bad", script{fails: fails(provider.KindInvalid)})
+	w.deploy(resources(object{"A": topic(object{}), "Bad": with(topic(object{}), object{"DependsOn": "A"})}), noRollback)
+	w.faults.on = "delete " + w.states.StateKey("App", region)
+	if h := w.rollback(); h.Result != runlog.ResultSucceeded || !w.faults.struck || w.record("App") != nil {
+		t.Errorf("struck %v, record %+v: %s", w.faults.struck, w.record("App"), w.story(h.RunID))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-cdk/slipway/pkg/plan"
 	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
+	"github.com/slipway-cdk/slipway/pkg/state"
 	"github.com/slipway-cdk/slipway/pkg/template"
 )
 
@@ -177,6 +178,36 @@ func TestAFailureTellsWhatTheServiceHasSaid(t *testing.T) {
 	} {
 		if got := failed(runlog.Op{}, &c.err); got.Status != runlog.OpFailed || got.Error.Message != c.want {
 			t.Errorf("%+v", got)
+		}
+	}
+}
+
+func TestADeletionTakesTheSnapshotThatItsPolicyAsksFor(t *testing.T) {
+	before := &state.Resource{PhysicalID: "volume-1", ResourceType: "AWS::EC2::Volume"}
+	op := func(action plan.Action, policy string, first bool) plan.Operation {
+		return plan.Operation{Action: action, Policy: policy, DeleteFirst: first}
+	}
+	for _, c := range []struct {
+		name    string
+		op      plan.Operation
+		before  *state.Resource
+		replace string
+		skip    bool
+		want    bool
+	}{
+		{"a deletion", op(plan.ActionDelete, policySnapshot, false), before, "", false, true},
+		{"a deletion without a policy", op(plan.ActionDelete, "Delete", false), before, policySnapshot, false, false},
+		{"a replacement that deletes first", op(plan.ActionReplace, "", true), before, policySnapshot, false, true},
+		{"one whose template asks for none", op(plan.ActionReplace, policySnapshot, true), before, "", false, false},
+		{"one that leaves the old half for now", op(plan.ActionReplace, "", false), before, policySnapshot, false, false},
+		{"an update", op(plan.ActionUpdate, policySnapshot, true), before, policySnapshot, false, false},
+		{"nothing to delete", op(plan.ActionDelete, policySnapshot, false), nil, "", false, false},
+		{"a run that skips them", op(plan.ActionDelete, policySnapshot, false), before, "", true, false},
+	} {
+		s := turnAt(1, nil)
+		s.req.Options.SkipFinalSnapshot = c.skip
+		if got := s.finalSnapshot(c.op, c.before, c.replace); (got != "") != c.want {
+			t.Errorf("%s: %q", c.name, got)
 		}
 	}
 }
