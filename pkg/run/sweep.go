@@ -235,6 +235,11 @@ func (e *Engine) sweepVaults(ctx context.Context) (emptied []string, err error) 
 			if err == nil && h.Status != runlog.StatusClosed {
 				continue
 			}
+			if err != nil && day < vaultDays-1 {
+				// It was never requested, or it is the run of another control plane over the same bucket, or of --direct, which
+				// may be going on: it is given all the time there is.
+				continue
+			}
 			if err := e.Vault.Purge(ctx, root); err != nil {
 				errs = append(errs, err)
 				continue

@@ -220,11 +220,13 @@ func TestASweepEmptiesTheVaultsOfADayAgo(t *testing.T) {
 		return fmt.Sprintf("%s-%08x", strings.ReplaceAll(now.Add(-ago).Format("20060102T150405.000Z"), ".", ""), n)
 	}
 	const day = 24 * time.Hour
-	closed, open, orphan, young, old := id(day+30*time.Minute, 1), id(day+30*time.Minute, 2), id(day+30*time.Minute, 3), id(time.Hour, 4), id(3*day+30*time.Minute, 5)
+	closed, open, orphan, young, old := id(day+30*time.Minute, 1), id(day+30*time.Minute, 2), id(3*day+30*time.Minute, 3), id(time.Hour, 4), id(3*day+30*time.Minute, 5)
+	// Nobody here knows it; another's run may be going on for a day.
+	another := id(day+30*time.Minute, 6)
 	for _, r := range []struct {
 		id     string
 		status runlog.Status
-	}{{closed, runlog.StatusClosed}, {open, runlog.StatusOpen}, {orphan, ""}, {young, runlog.StatusClosed}, {old, runlog.StatusClosed}} {
+	}{{closed, runlog.StatusClosed}, {open, runlog.StatusOpen}, {orphan, ""}, {another, ""}, {young, runlog.StatusClosed}, {old, runlog.StatusClosed}} {
 		if r.status != "" {
 			h := runlog.Header{RunID: r.id, Kind: runlog.KindStack, Command: runlog.CommandDeploy, Stack: stackRef(r.id), Root: r.id, Status: r.status, Owner: "x@" + r.id}
 			h.Execution = run.ExecutionName(h.Stack.Name, h.Command, h.RunID)
@@ -247,7 +249,7 @@ func TestASweepEmptiesTheVaultsOfADayAgo(t *testing.T) {
 	if !slices.Equal(got.Emptied, want) {
 		t.Errorf("emptied are %v, want %v", got.Emptied, want)
 	}
-	for _, root := range []string{closed, open, orphan, young, old} {
+	for _, root := range []string{closed, open, orphan, another, young, old} {
 		full, err := w.vault().Filled(ctx, root)
 		if err != nil {
 			t.Fatal(err)
