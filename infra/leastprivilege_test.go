@@ -14,12 +14,12 @@ import (
 
 // installation values are what the recording's control plane was made with: see package leastprivilege.
 var installed = strings.NewReplacer(
-	"[AWS::Partition]", "aws", "[AWS::Region]", "us-east-1", "[AWS::AccountId]", "123456789012", "[NamePrefix]", "slipway",
+	"[AWS::Partition]", "aws", "[AWS::Region]", "us-east-1", "[AWS::AccountId]", "210987654321", "[NamePrefix]", "slipway",
 	"[StateBucketName]", "state-bucket", "[ExecutionRoleNames]", "slipway-execution-*", "[Uploads]", "uploads-bucket",
-	"[Uploads.Arn]", "arn:aws:s3:::uploads-bucket", "[RunLog]", "run-log", "[RunLog.Arn]", "arn:aws:dynamodb:us-east-1:123456789012:table/run-log",
-	"[Vault.Arn]", "arn:aws:kms:us-east-1:123456789012:key/vault", "[RunMachine.Arn]", "arn:aws:states:us-east-1:123456789012:stateMachine:slipway-run",
-	"[Undelivered.Arn]", "arn:aws:sqs:us-east-1:123456789012:undelivered", "[UploadsKeyArn]", "arn:aws:kms:us-east-1:123456789012:key/uploads",
-	"[StateBucketKeyArn]", "arn:aws:kms:us-east-1:123456789012:key/state", "[TableKeyArn]", "arn:aws:kms:us-east-1:123456789012:key/table",
+	"[Uploads.Arn]", "arn:aws:s3:::uploads-bucket", "[RunLog]", "run-log", "[RunLog.Arn]", "arn:aws:dynamodb:us-east-1:210987654321:table/run-log",
+	"[Vault.Arn]", "arn:aws:kms:us-east-1:210987654321:key/vault", "[RunMachine.Arn]", "arn:aws:states:us-east-1:210987654321:stateMachine:slipway-run",
+	"[Undelivered.Arn]", "arn:aws:sqs:us-east-1:210987654321:undelivered", "[UploadsKeyArn]", "arn:aws:kms:us-east-1:210987654321:key/uploads",
+	"[StateBucketKeyArn]", "arn:aws:kms:us-east-1:210987654321:key/state", "[TableKeyArn]", "arn:aws:kms:us-east-1:210987654321:key/table",
 )
 
 // policiesOf are the synthesized policies of a principal of the recording, with the recording's values in them.

@@ -118,15 +118,18 @@ func sortCalls(out []Recorded) {
 // What differs from one recording to the next and no policy looks at.
 var (
 	runID  = regexp.MustCompile(`\d{8}T\d{9}Z-[0-9a-f]{8}`)
+	hour   = regexp.MustCompile(`\d{8}T\d{2}$`)
 	hashed = regexp.MustCompile(`[0-9a-f]{32,}`)
 	number = regexp.MustCompile(`/(waves|decisions)/\d+`)
 	later  = regexp.MustCompile(`(event|op)\.[^/]*\{hash\}`)
 )
 
-// General puts the same in place of what differs from run to run: ids of runs, hashes, the numbers of waves.
+// General puts the same in place of what differs from run to run: ids of runs, the hour
+// of which a sweep looks for runs, hashes, the numbers of waves.
 func General(c iampolicy.Call) iampolicy.Call {
 	general := func(s string) string {
-		s = hashed.ReplaceAllString(runID.ReplaceAllString(s, "{run}"), "{hash}")
+		s = hour.ReplaceAllString(runID.ReplaceAllString(s, "{run}"), "{hour}")
+		s = hashed.ReplaceAllString(s, "{hash}")
 		return later.ReplaceAllString(number.ReplaceAllString(s, "/$1/{n}"), "$1.{hash}")
 	}
 	c.Resource = general(c.Resource)

@@ -105,6 +105,8 @@ func newFramework(t *testing.T) *framework {
 		if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
 			t.Fatal(err)
 		}
+		// Names of buckets are everybody's, and the next suite on this emulator has an account of its own.
+		t.Cleanup(func() { removeBucket(t, client, name) })
 	}
 	own := onlyDirect(e.providers)
 	// The handlers and the waiter take their own time: what they may take must not run out faster than time goes by.
@@ -264,4 +266,25 @@ func (b bucketOf) Exists(ctx context.Context, bucket, key string) (bool, error) 
 func (b bucketOf) Put(ctx context.Context, bucket, key string, body io.ReadSeeker, size int64) error {
 	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: body, ContentLength: &size})
 	return err
+}
+
+// removeBucket deletes a bucket with what is in it.
+func removeBucket(t *testing.T, client *s3.Client, name string) {
+	ctx := context.WithoutCancel(t.Context())
+	pages := s3.NewListObjectsV2Paginator(client, &s3.ListObjectsV2Input{Bucket: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, o := range page.Contents {
+			if _, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &name, Key: o.Key}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := client.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &name}); err != nil {
+		t.Error(err)
+	}
 }
