@@ -39,9 +39,12 @@ func TestAnOldHalfTellsWhichRunHasLeftIt(t *testing.T) {
 func TestACleanupWhoseRecordingBreaksIsRecordedAtTheNextTry(t *testing.T) {
 	w := newWorld(t)
 	w.deploy(before())
+	w.cloud.script("delete Replaced", script{fails: fails(provider.KindAccessDenied)})
+	w.deploy(after())
+	w.cloud.script("delete Replaced", script{})
+	w.cloud.forget()
 	m := w.submitDeploy(after())
-	m.until(m.atItem("Replaced.old"))
-	m.step()
+	m.until(func() bool { return len(w.cloud.steps("delete Replaced")) == 1 && m.atNext() })
 	w.faults.on = "put slipway/stacks/App/" + region + "/sidecar.json"
 	h := w.finish(m)
 	if left := w.pending("App"); h.Result != runlog.ResultSucceeded || len(left) != 0 || !w.faults.struck {
