@@ -259,23 +259,23 @@ func TestAStackReadsTheOutputsOfOnesThatAreDeployedWithIt(t *testing.T) {
 
 // TestAHalfMadeUpdateIsTakenBackFromTheSecretsThatItWasSent: the provider is told in clear what the resource may have.
 func TestAHalfMadeUpdateIsTakenBackFromTheSecretsThatItWasSent(t *testing.T) {
-	w := secretWorld(t)
-	at := func(version string) object {
-		return hidden(object{"DisplayName": withPassword(), "SignatureVersion": version}, object{})
-	}
-	w.deployWith(at("1"), password(firstPassword))
-	w.cloud.script("update A", script{fails: failsFirst()})
-	w.cloud.forget()
-	h := w.deployWith(at("2"), password(firstPassword))
-	calls := w.cloud.steps("update A")
-	if len(calls) != 2 || h.Result != runlog.ResultFailed {
-		t.Fatalf("%d updates: %s", len(calls), w.story(h.RunID))
-	}
-	for i, c := range calls {
-		if c.previous["DisplayName"] != "is "+firstPassword || c.properties["DisplayName"] != "is "+firstPassword {
-			t.Errorf("update %d goes from %v to %v", i+1, c.previous, c.properties)
+	for _, next := range []string{firstPassword, secondPassword} {
+		w := secretWorld(t)
+		at := func(version string) object {
+			return hidden(object{"DisplayName": withPassword(), "SignatureVersion": version}, object{})
 		}
+		w.deployWith(at("1"), password(firstPassword))
+		w.cloud.script("update A", script{fails: failsFirst()})
+		w.cloud.forget()
+		h := w.deployWith(at("2"), password(next))
+		calls := w.cloud.steps("update A")
+		if len(calls) != 2 || h.Result != runlog.ResultFailed {
+			t.Fatalf("%d updates: %s", len(calls), w.story(h.RunID))
+		}
+		if undo := calls[1]; undo.previous["DisplayName"] != "is "+next || undo.properties["DisplayName"] != "is "+next {
+			t.Errorf("it is taken back from %v to %v", undo.previous, undo.properties)
+		}
+		w.has("A", "DisplayName", "is "+next)
+		w.concealed()
 	}
-	w.has("A", "DisplayName", "is "+firstPassword)
-	w.concealed()
 }

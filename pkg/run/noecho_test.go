@@ -264,6 +264,9 @@ func TestARollbackRestoresWhatHoldsANoEchoValue(t *testing.T) {
 	// A value that the run has changed is not known any more: the new one stays, and is known to be another one.
 	w.deployWith(bad(object{"DisplayName": withPassword(), "SignatureVersion": "2"}), password(secondPassword))
 	w.has("A", "DisplayName", "is "+secondPassword)
+	if calls := w.cloud.steps("update A"); calls[len(calls)-1].previous["DisplayName"] != "is "+secondPassword {
+		t.Errorf("what it has is said to be %v", calls[len(calls)-1].previous)
+	}
 	w.concealed()
 	template := hidden(object{"DisplayName": withPassword(), "SignatureVersion": "1"}, object{"DisplayName": "b"})
 	if h = w.deployWith(template, password(firstPassword)); h.Result != runlog.ResultSucceeded || h.Counts.Updated != 1 {
