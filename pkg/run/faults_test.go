@@ -175,7 +175,7 @@ func (s faultyLog) Append(ctx context.Context, events ...runlog.Event) error {
 
 // sampled is the distance between the calls that a short test breaks: it has one go at every kind of call, not at every
 // call.
-const sampled = 13
+const sampled = 31
 
 // stride is the distance between the points of a run that a test tries out.
 func stride() int {

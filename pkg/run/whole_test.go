@@ -13,7 +13,7 @@ import (
 
 // mutantSeeds is how many simulated histories judge each mutant of this package; the simulation's own tests play many
 // more, but not for every mutant. They come last: what the other tests find, they find sooner.
-const mutantSeeds = 40
+const mutantSeeds = 25
 
 func TestMain(m *testing.M) {
 	if err := sim.Prepare(); err != nil {
