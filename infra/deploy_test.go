@@ -62,6 +62,25 @@ func (i installation) deploy(parameters map[string]string) runlog.Counts {
 	return i.run(run.Submission{Command: runlog.CommandDeploy, Parameters: map[string]map[string]string{i.assembly.Stacks[0].ID: parameters}}).Counts
 }
 
+// inSandbox is the synthesized assembly, to be deployed in a sandbox of its own.
+func inSandbox(t *testing.T) installation {
+	t.Helper()
+	asm, err := assembly.Read(assemblyDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := local.Open(context.Background(), local.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return installation{T: t, plane: plane, assembly: asm}
+}
+
 func (i installation) live(f sandbox.Filter) []sandbox.Resource {
 	i.Helper()
 	found, err := i.plane.Sandbox().List(context.Background(), f)
@@ -72,20 +91,7 @@ func (i installation) live(f sandbox.Filter) []sandbox.Resource {
 }
 
 func TestItDeploysInTheSandboxRedeploysAsNoChangesAndGoesAway(t *testing.T) {
-	asm, err := assembly.Read(assemblyDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plane, err := local.Open(context.Background(), local.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	i := installation{T: t, plane: plane, assembly: asm}
+	i := inSandbox(t)
 	resources := len(readTemplate(t).Resources)
 
 	if c := i.deploy(map[string]string{"StateBucketName": "acme-state"}); c.Created != resources {
@@ -118,24 +124,12 @@ func TestItDeploysInTheSandboxRedeploysAsNoChangesAndGoesAway(t *testing.T) {
 
 // TestTwoControlPlanesShareNoName: what is named alike can't be made twice, in the sandbox as on AWS.
 func TestTwoControlPlanesShareNoName(t *testing.T) {
-	asm, err := assembly.Read(assemblyDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plane, err := local.Open(context.Background(), local.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	i := inSandbox(t)
 	resources := len(readTemplate(t).Resources)
 	as := func(name string) installation {
-		stack, own := *asm.Stacks[0], *asm
+		stack, own := *i.assembly.Stacks[0], *i.assembly
 		stack.Name, own.Stacks = bootstrap.StackName(name), []*assembly.Stack{&stack}
-		return installation{T: t, plane: plane, assembly: &own}
+		return installation{T: t, plane: i.plane, assembly: &own}
 	}
 	for _, name := range []string{"slipway", "other"} {
 		if c := as(name).deploy(map[string]string{"StateBucketName": "acme-state", "NamePrefix": name, "TableDeletionProtection": "false"}); c.Created != resources {

@@ -93,9 +93,9 @@ func partlyWriteOnly(t *schema.Type, name string) bool {
 
 // alike: live has all of want, in whatever order its lists are.
 func alike(live, want any) bool {
-	switch w := document(want).(type) {
+	switch w := direct.Parsed(want).(type) {
 	case map[string]any:
-		l, ok := document(live).(map[string]any)
+		l, ok := direct.Parsed(live).(map[string]any)
 		if !ok {
 			return false
 		}
@@ -106,7 +106,7 @@ func alike(live, want any) bool {
 		}
 		return true
 	case []any:
-		l, ok := document(live).([]any)
+		l, ok := direct.Parsed(live).([]any)
 		if !ok || len(l) != len(w) {
 			return false
 		}
@@ -125,8 +125,8 @@ func alike(live, want any) bool {
 
 // clash: both have a plain value at the same place, and not the same one. What lists hold is not looked at.
 func clash(live, want any) bool {
-	if w, ok := document(want).(map[string]any); ok {
-		l, ok := document(live).(map[string]any)
+	if w, ok := direct.Parsed(want).(map[string]any); ok {
+		l, ok := direct.Parsed(live).(map[string]any)
 		if !ok {
 			return false
 		}
@@ -142,7 +142,7 @@ func clash(live, want any) bool {
 
 // plain: a text that is no document, a number or a truth value.
 func plain(v any) bool {
-	switch document(v).(type) {
+	switch direct.Parsed(v).(type) {
 	case string, bool, json.Number, float64, int, int64:
 		return true
 	}
@@ -164,19 +164,4 @@ func samePlain(a, b any) bool {
 	p, isP := new(big.Rat).SetString(x)
 	q, isQ := new(big.Rat).SetString(y)
 	return isP && isQ && p.Cmp(q) == 0
-}
-
-// document is the value of a text that holds an object or a list in JSON, and any other value itself.
-func document(v any) any {
-	text, ok := v.(string)
-	if trimmed := strings.TrimSpace(text); !ok || !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {
-		return v
-	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var out any
-	if d.Decode(&out) != nil {
-		return v
-	}
-	return out
 }

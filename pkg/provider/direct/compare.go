@@ -39,7 +39,7 @@ func (c comparison) covers(p *schema.Property, live, want any) bool {
 	case nil:
 		return live == nil
 	case map[string]any:
-		l, ok := parsed(live).(map[string]any)
+		l, ok := Parsed(live).(map[string]any)
 		if !ok {
 			return false
 		}
@@ -50,7 +50,7 @@ func (c comparison) covers(p *schema.Property, live, want any) bool {
 		}
 		return true
 	case []any:
-		l, ok := parsed(live).([]any)
+		l, ok := Parsed(live).([]any)
 		if !ok || len(l) != len(w) {
 			return false
 		}
@@ -64,7 +64,7 @@ func (c comparison) covers(p *schema.Property, live, want any) bool {
 		}
 		return true
 	}
-	if doc, isText := parsed(want).(map[string]any); isText {
+	if doc, isText := Parsed(want).(map[string]any); isText {
 		return c.covers(p, live, doc)
 	}
 	switch live.(type) {

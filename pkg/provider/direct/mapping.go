@@ -196,9 +196,9 @@ func (s shaper) value(p *schema.Property, v any, path []string) any {
 				}
 			}
 		}
-		return parsed(v)
+		return Parsed(v)
 	case schema.KindJSON:
-		return parsed(v)
+		return Parsed(v)
 	case schema.KindInteger, schema.KindNumber:
 		if text, ok := v.(string); ok && text != "" {
 			if _, err := strconv.ParseFloat(text, 64); err == nil {

@@ -79,11 +79,11 @@ func ParseDocument(text *string) any {
 			s = plain
 		}
 	}
-	return parsed(s)
+	return Parsed(s)
 }
 
-// parsed is JSON text as what it says, anything else as it is.
-func parsed(v any) any {
+// Parsed is JSON text as what it says, anything else as it is.
+func Parsed(v any) any {
 	text, ok := v.(string)
 	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "{") && !strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return v
