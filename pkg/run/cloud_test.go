@@ -253,6 +253,9 @@ func (c *cloud) Poll(_ context.Context, req provider.Request, h provider.Handle)
 func (c *cloud) Read(_ context.Context, req provider.Request) (provider.Snapshot, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if strings.HasPrefix(req.Type, "Custom::") {
+		return provider.Snapshot{}, &provider.Error{Kind: provider.KindUnsupported} // only its handler could tell
+	}
 	r, ok := c.live[req.PhysicalID]
 	if !ok {
 		return provider.Snapshot{}, &provider.Error{Kind: provider.KindNotFound}

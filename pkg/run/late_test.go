@@ -90,6 +90,24 @@ func TestAFirstRecordThatIsSavedLateNamesNothingThatIsGone(t *testing.T) {
 	}
 }
 
+// TestACustomResourceWhoseStackIsGoneIsNotRecordedLate: nobody can read it, and whoever has closed the run has recorded it.
+func TestACustomResourceWhoseStackIsGoneIsNotRecordedLate(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(resources(object{"A": object{"Type": "Custom::Thing", "Properties": object{"ServiceToken": "arn:aws:lambda:eu-west-1:1:function:f"}}}))
+	m.until(m.atNext)
+	w.faults.meanwhile("put cdkd/App/eu-west-1/state.json", func() {
+		m.stop()
+		w.settle(w.process("process-2"), m.runID)
+		w.destroy()
+	})
+	if step, err := m.ask(w.engine, m.next.Decision); !errors.Is(err, runlog.ErrFenced) {
+		t.Errorf("it decides %+v, %v", step, err)
+	}
+	if rec := w.record("App"); rec != nil || len(w.cloud.exists()) != 0 {
+		t.Errorf("recorded is %+v, and there is %v", rec, w.cloud.exists())
+	}
+}
+
 // TestARecordThatOthersRemoveIsMadeAnewOfWhatThereIs: another tool removes the record of a run that goes on, and one of
 // the two resources in it after the run has looked at them.
 func TestARecordThatOthersRemoveIsMadeAnewOfWhatThereIs(t *testing.T) {
