@@ -97,6 +97,7 @@ func TestACustomResourceWhoseStackIsGoneIsNotRecordedLate(t *testing.T) {
 	m.until(m.atNext)
 	w.faults.meanwhile("put cdkd/App/eu-west-1/state.json", func() {
 		m.stop()
+		w.clk.Advance(time.Second)
 		w.settle(w.process("process-2"), m.runID)
 		w.destroy()
 	})
@@ -105,6 +106,28 @@ func TestACustomResourceWhoseStackIsGoneIsNotRecordedLate(t *testing.T) {
 	}
 	if rec := w.record("App"); rec != nil || len(w.cloud.exists()) != 0 {
 		t.Errorf("recorded is %+v, and there is %v", rec, w.cloud.exists())
+	}
+}
+
+// TestACustomResourceStaysInTheRecordThatATwinHasSavedAndClosed: of two that fold a dead run alike, the second finds its own
+// words in the record of the first, who has closed the run by then.
+func TestACustomResourceStaysInTheRecordThatATwinHasSavedAndClosed(t *testing.T) {
+	for _, held := range []string{"put cdkd/App/eu-west-1/state.json", "header "} {
+		w := newWorld(t)
+		m := w.submitDeploy(resources(object{"A": object{"Type": "Custom::Thing", "Properties": object{"ServiceToken": "arn:aws:lambda:eu-west-1:1:function:f"}}}))
+		m.until(m.atNext)
+		m.stop()
+		twin := func() { w.settle(w.process("process-2"), m.runID) }
+		if held == "header " { // the first has saved, and does not know yet whether the run still is its own
+			w.faults.meanwhile("put cdkd/App/eu-west-1/state.json", func() { w.faults.meanwhile("header "+m.runID, twin) })
+		} else {
+			w.faults.meanwhile(held, twin)
+		}
+		w.settle(w.engine, m.runID)
+		w.accounted("App")
+		if rec := w.record("App"); rec == nil || rec.Resources["A"] == nil {
+			t.Errorf("held up before %q, the record is %+v", held, rec)
+		}
 	}
 }
 
