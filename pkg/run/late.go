@@ -15,16 +15,16 @@ import (
 // moment ago may have gone with it.
 //
 // Then every resource in it is looked at, and what is gone is taken out again. So is what nobody can read, a custom
-// resource, when others have closed the run over another record than this one: they have recorded all that it had made,
-// and that record was removed with it. The record is not simply removed: whoever has fenced the step may have relied on
-// it already.
-func (e *Engine) checkFirst(ctx context.Context, l *ledger, h runlog.Header) error {
+// resource, when others have closed the run over another record than the one that this step has put: they have recorded
+// all that it had made, and that record was removed with it. Not so where a record stood that said the same already. The
+// record is not simply removed: whoever has fenced the step may have relied on it already.
+func (e *Engine) checkFirst(ctx context.Context, l *ledger, h runlog.Header, stood bool) error {
 	now, err := e.Log.Header(ctx, h.RunID)
 	if err != nil {
 		return fmt.Errorf("reading the header of run %s: %w", h.RunID, err)
 	}
 	fenced := now.Status != h.Status || now.Epoch != h.Epoch
-	removed := fenced && now.Status == runlog.StatusClosed && now.StateETag != l.stateETag
+	removed := fenced && !stood && now.Status == runlog.StatusClosed && now.StateETag != l.stateETag
 	if !fenced && h.StateETag == "" {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (e *Engine) saveLedger(ctx context.Context, l *ledger, h runlog.Header, gen
 		l.stands = l.record
 		l.record = copyRecord(l.stands, runlog.StackRef{})
 		if first {
-			if err := e.checkFirst(ctx, l, h); err != nil {
+			if err := e.checkFirst(ctx, l, h, saved.Stood); err != nil {
 				return err
 			}
 		}

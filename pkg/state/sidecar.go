@@ -196,6 +196,8 @@ type Saved struct {
 	Sidecar     *Sidecar
 	// Digest is that of the record which stands: the next Save's Was.
 	Digest string
+	// Stood: the record stood there already, by an answer that was lost or by the hand of somebody else.
+	Stood bool
 }
 
 // SaveWithSidecar saves the sidecar and then the record, in the order that makes every crash point safe (see
@@ -230,10 +232,10 @@ func (s *Store) SaveWithSidecar(ctx context.Context, save Save) (Saved, error) {
 		return saved, err
 	}
 	saved.Sidecar, saved.SidecarETag = c, sidecarETag
-	stateETag, err := s.Save(ctx, rec, save.StateETag)
+	stateETag, stood, err := s.save(ctx, rec, save.StateETag)
 	if err != nil {
 		return saved, err
 	}
-	saved.StateETag, saved.Digest = stateETag, digest
+	saved.StateETag, saved.Digest, saved.Stood = stateETag, digest, stood
 	return saved, nil
 }

@@ -135,50 +135,62 @@ func legacyRegion(body []byte) string {
 // somebody else has written in between it returns ErrModified, and if what stands there already says the
 // same it was this write's own lost answer, or a repetition, and succeeds.
 func (s *Store) Save(ctx context.Context, rec *Record, etag string) (string, error) {
+	newETag, _, err := s.save(ctx, rec, etag)
+	return newETag, err
+}
+
+// save is Save. stood tells that what stands already says the same, and nothing was written.
+func (s *Store) save(ctx context.Context, rec *Record, etag string) (newETag string, stood bool, err error) {
 	rec.Version, rec.LastModified, rec.Region = SchemaVersion, s.now().UnixMilli(), Region(rec.Region)
 	if rec.StackName == "" || rec.Region == "" {
-		return "", errors.New("saving a state record: it names no stack or no region")
+		return "", false, errors.New("saving a state record: it names no stack or no region")
 	}
 	body, err := rec.Encode()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	same := func(stands []byte) bool { return sameRecord(stands, rec) }
-	newETag, err := s.put(ctx, s.StateKey(rec.StackName, rec.Region), body, etag, same)
+	newETag, stood, err = s.putOrFind(ctx, s.StateKey(rec.StackName, rec.Region), body, etag, same)
 	if err != nil {
-		return "", fmt.Errorf("saving the state of stack %s in %s: %w", rec.StackName, rec.Region, err)
+		return "", false, fmt.Errorf("saving the state of stack %s in %s: %w", rec.StackName, rec.Region, err)
 	}
 	if rec.LegacyETag != "" {
 		// The new key hides the old one from now on; a failure here leaves a file that nobody reads.
 		_ = s.Objects.Delete(ctx, s.legacyStateKey(rec.StackName), objectstore.Condition{IfMatch: rec.LegacyETag})
 		rec.LegacyETag = ""
 	}
-	return newETag, nil
+	return newETag, stood, nil
 }
 
 // put writes conditionally, "" meaning that nothing may stand there. A refusal is compared with what stands:
 // the first attempt of a repeated request may have succeeded.
 func (s *Store) put(ctx context.Context, key string, body []byte, etag string, same func([]byte) bool) (string, error) {
-	newETag, err := s.Objects.Put(ctx, key, body, onlyIf(etag))
+	newETag, _, err := s.putOrFind(ctx, key, body, etag, same)
+	return newETag, err
+}
+
+// putOrFind is put. found tells that it stood there already.
+func (s *Store) putOrFind(ctx context.Context, key string, body []byte, etag string, same func([]byte) bool) (newETag string, found bool, err error) {
+	newETag, err = s.Objects.Put(ctx, key, body, onlyIf(etag))
 	if err == nil {
-		return newETag, nil
+		return newETag, false, nil
 	}
 	if errors.Is(err, objectstore.ErrNotFound) {
-		return "", fmt.Errorf("it is gone: %w", ErrModified)
+		return "", false, fmt.Errorf("it is gone: %w", ErrModified)
 	}
 	if !errors.Is(err, objectstore.ErrPrecondition) {
-		return "", err
+		return "", false, err
 	}
 	obj, err := s.Objects.Get(ctx, key)
 	switch {
 	case errors.Is(err, objectstore.ErrNotFound):
-		return "", fmt.Errorf("it is gone: %w", ErrModified)
+		return "", false, fmt.Errorf("it is gone: %w", ErrModified)
 	case err != nil:
-		return "", err
+		return "", false, err
 	case bytes.Equal(obj.Body, body) || same != nil && same(obj.Body):
-		return obj.ETag, nil
+		return obj.ETag, true, nil
 	}
-	return "", ErrModified
+	return "", false, ErrModified
 }
 
 func onlyIf(etag string) objectstore.Condition {
