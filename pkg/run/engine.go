@@ -48,6 +48,8 @@ type Engine struct {
 	Outside clock.Clock
 	// Holder names this process in leases.
 	Holder string
+	// Work is what engines of one process, with one Holder, have in common; nil where there is but one.
+	Work   *AtWork
 	Logger *slog.Logger
 	// Vault keeps NoEcho values for the length of a run. Without it a stack that has some is refused.
 	Vault *secret.Vault
@@ -60,6 +62,15 @@ type Engine struct {
 	// resolvers are the secret.Resolver of each root run that this process works on.
 	resolvers sync.Map
 	waves     waveCache
+	own       AtWork
+}
+
+// atWork are the operations that this process is working on.
+func (e *Engine) atWork() *AtWork {
+	if e.Work != nil {
+		return e.Work
+	}
+	return &e.own
 }
 
 func (e *Engine) historyBudget() int {

@@ -116,6 +116,7 @@ var errNoInput = errors.New("the wave has no such operation")
 // a provisioner, SETTLING for a janitor that recovers what a dead one has left.
 func (e *Engine) carryOut(ctx context.Context, runID string, wave, epoch int, in runlog.Status, input operationInput, slice time.Duration) (runlog.Op, error) {
 	ctx = input.acting(ctx, runID)
+	defer e.atWork().begin(runID, input.Operation.ID)()
 	op, err := e.Log.Op(ctx, runID, input.Operation.ID)
 	switch {
 	case errors.Is(err, runlog.ErrNotFound):

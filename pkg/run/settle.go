@@ -202,8 +202,7 @@ func (e *Engine) recoverAll(ctx context.Context, h runlog.Header, ops map[string
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(recoveries)
 	for _, op := range open {
-		left := op.Lease.Until.Sub(e.Clock.Now())
-		if left > 0 && op.Lease.Holder != e.Holder && e.Executions.HolderAlive(ctx, op.Lease.Holder) {
+		if left := e.leaseLeft(ctx, h.RunID, op); left > 0 {
 			mu.Lock()
 			wait = max(wait, left)
 			mu.Unlock()
@@ -225,6 +224,23 @@ func (e *Engine) recoverAll(ctx context.Context, h runlog.Header, ops map[string
 	}
 	err := g.Wait()
 	return wait, err
+}
+
+// leaseLeft is how long to wait for whoever may still be working on an operation. Of a lease of its own this process
+// knows whether somebody is, and looks again soon.
+func (e *Engine) leaseLeft(ctx context.Context, runID string, op runlog.Op) time.Duration {
+	left := op.Lease.Until.Sub(e.Clock.Now())
+	switch {
+	case left <= 0:
+		return 0
+	case op.Lease.Holder != e.Holder:
+		if e.Executions.HolderAlive(ctx, op.Lease.Holder) {
+			return left
+		}
+	case e.atWork().on(runID, op.OpID):
+		return min(left, time.Second)
+	}
+	return 0
 }
 
 // recover carries an open operation of a dead run to its end, under the token it was begun with.

@@ -363,3 +363,33 @@ func TestSettleRecoversAnUndo(t *testing.T) {
 		t.Errorf("the new half was deleted under %d tokens", n)
 	}
 }
+
+// TestAProcessSettlesNothingThatItIsStillWorkingOn: an execution is stopped, and what it had begun goes on in the process that
+// settles it. Whoever made the call again now could meet its effect after others have taken it back.
+func TestAProcessSettlesNothingThatItIsStillWorkingOn(t *testing.T) {
+	w := newWorld(t)
+	m := w.submitDeploy(resources(object{"A": topic(object{})}))
+	m.until(m.atItem("A"))
+	settle := func() (s run.Settled) {
+		t.Helper()
+		if err := w.call(w.engine.HandleJanitor, run.SettleInput{Action: run.ActionSettle, RunID: m.runID}, &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	w.cloud.script("create A", script{before: func() {
+		w.cloud.script("create A", script{})
+		m.stop()
+		if s := settle(); s.Settled || s.Seconds != 1 || len(w.cloud.exists()) != 0 {
+			t.Errorf("while the call is under way: %+v, %v", s, w.cloud.exists())
+		}
+	}})
+	if _, err := m.provision(w.engine, "A"); failure(err) != run.ErrorFenced {
+		t.Errorf("its result is taken: %v", err)
+	}
+	if s := settle(); !s.Settled {
+		t.Errorf("after the call: %+v", s)
+	}
+	w.sound(m.runID)
+	w.accounted("App")
+}

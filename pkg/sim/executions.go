@@ -44,6 +44,8 @@ type plane struct {
 	local    bool
 	// running are the invocations that have not ended.
 	running []*process
+	// work is what the invocations of a process know of each other.
+	work run.AtWork
 }
 
 // newPlane starts Step Functions, or a process.
@@ -187,6 +189,7 @@ func (pl *plane) adopt(p *process) {
 // carry runs a function's handler. A Lambda does not hear that its task has ended; a handler in a process does.
 func (pl *plane) carry(ctx context.Context, inv *process, function string, payload []byte) <-chan answered {
 	e := pl.w.engine(inv, pl.p.name)
+	e.Work = &pl.work
 	if !pl.local {
 		e, ctx = pl.w.engine(inv, function+"/"+inv.name), context.Background()
 	}
