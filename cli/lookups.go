@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 
 	"github.com/slipway-cdk/slipway/pkg/lookup"
 	"github.com/slipway-cdk/slipway/pkg/lookup/cloud"
@@ -46,7 +45,7 @@ func identity(ctx context.Context, config func(context.Context) (aws.Config, err
 		return "", ""
 	}
 	patience := identityPatience
-	if aws.IsCredentialsProvider(cfg.Credentials, (*ec2rolecreds.Provider)(nil)) {
+	if cloud.OfInstance(cfg.Credentials) {
 		patience = instancePatience
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -136,8 +136,8 @@ func (x expansion) run(ctx context.Context) (key string, warnings diag.Diagnosti
 	}
 	switch p.Status {
 	case macro.Done:
-		r := macroResult{TemplateKey: ""}
-		if r.TemplateKey, err = x.store(ctx, p.Body); err != nil {
+		var r macroResult
+		if r.TemplateKey, err = x.e.KeepTemplate(ctx, p.Body, "expanded template of stack "+x.req.Stack); err != nil {
 			return "", nil, err
 		}
 		return x.conclude(ctx, attempt, r)
@@ -258,16 +258,6 @@ func (x expansion) attempt(ctx context.Context, n int, started time.Time) (a mac
 		return a, false, fmt.Errorf("writing %s: %w", key, err)
 	}
 	return a, true, nil
-}
-
-// store keeps an expanded template under its digest.
-func (x expansion) store(ctx context.Context, body []byte) (string, error) {
-	key := keyOf(body)
-	_, err := x.e.Objects.Put(ctx, key, body, objectstore.Condition{IfNoneMatch: true})
-	if err != nil && !errors.Is(err, objectstore.ErrPrecondition) {
-		return "", fmt.Errorf("storing the expanded template of stack %s: %w", x.req.Stack, err)
-	}
-	return key, nil
 }
 
 // shown returns the key of the expanded template that a run is bound to: the plan that it was shown was made from it.

@@ -87,16 +87,24 @@ func keyOf(body []byte) string {
 	return TemplateKey(hex.EncodeToString(sum[:]))
 }
 
+// KeepTemplate stores a template under its digest, unless it is there, and returns its key. what names it in an error:
+// "template of stack Web".
+func (e *Engine) KeepTemplate(ctx context.Context, body []byte, what string) (string, error) {
+	key := keyOf(body)
+	_, err := e.Objects.Put(ctx, key, body, objectstore.Condition{IfNoneMatch: true})
+	if err != nil && !errors.Is(err, objectstore.ErrPrecondition) {
+		return "", fmt.Errorf("storing the %s: %w", what, err)
+	}
+	return key, nil
+}
+
 // keepExpanded stores the template that a run works on, when it is not the one that was handed in.
 func (e *Engine) keepExpanded(ctx context.Context, p *stackPlan) error {
 	if p.expanded == nil {
 		return nil
 	}
-	_, err := e.Objects.Put(ctx, p.file.TemplateKey, p.expanded, objectstore.Condition{IfNoneMatch: true})
-	if err != nil && !errors.Is(err, objectstore.ErrPrecondition) {
-		return fmt.Errorf("storing the expanded template of stack %s: %w", p.view.Stack, err)
-	}
-	return nil
+	_, err := e.KeepTemplate(ctx, p.expanded, "expanded template of stack "+p.view.Stack)
+	return err
 }
 
 // dependencyOptions are the choices of an option set about the order of resources.

@@ -164,34 +164,30 @@ func (e *Engine) sweepLocks(ctx context.Context) error {
 		return fmt.Errorf("looking for locks that were left: %w", err)
 	}
 	var errs []error
-	failed := func(h runlog.Header, err error) {
+	failed := func(stack runlog.StackRef, err error) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("freeing the lock of run %s, or its place in the line: %w", h.RunID, err))
+			errs = append(errs, fmt.Errorf("freeing what closed runs have left of the lock of stack %s: %w", stack.Name, err))
 		}
 	}
-	byStack := map[runlog.StackRef]map[string]runlog.Header{} // and by the owner of the lock
+	closed := map[string]runlog.Header{} // by the owner of the lock, which names the run
+	var stacks []runlog.StackRef
 	for _, h := range runs {
 		if h.Status != runlog.StatusClosed || h.Kind != runlog.KindStack || e.Clock.Now().Sub(h.FinishedAt) > sweptFor {
 			continue
 		}
-		failed(h, e.leaveLine(ctx, h))
-		if byStack[h.Stack] == nil {
-			byStack[h.Stack] = map[string]runlog.Header{}
+		failed(h.Stack, e.leaveLine(ctx, h))
+		closed[h.Owner] = h
+		if !slices.Contains(stacks, h.Stack) {
+			stacks = append(stacks, h.Stack)
 		}
-		byStack[h.Stack][h.Owner] = h
 	}
-	for _, h := range runs {
-		owners := byStack[h.Stack]
-		if owners == nil {
-			continue
-		}
-		delete(byStack, h.Stack)
-		failed(h, e.sweepLock(ctx, h.Stack, owners))
+	for _, stack := range stacks {
+		failed(stack, e.sweepLock(ctx, stack, closed))
 	}
 	return errors.Join(errs...)
 }
 
-// sweepLock frees the lock of a stack if it is one of these closed runs' and that run does not go on to free it itself.
+// sweepLock frees the lock of a stack if it is that of a closed run which does not go on to free it itself.
 func (e *Engine) sweepLock(ctx context.Context, stack runlog.StackRef, closed map[string]runlog.Header) error {
 	held, err := e.States.ReadLock(ctx, stack.Name, stack.Region)
 	if state.IsNotFound(err) {

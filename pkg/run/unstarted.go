@@ -85,10 +85,11 @@ func unstartedBecause(h runlog.Header, why *runlog.OpError) diag.Diagnostic {
 		return d
 	}
 	d.Detail = "Step Functions refuses it: " + why.Message
+	const denied = "The role of the state machine has to allow states:StartExecution on that state machine, and no boundary or organization policy may deny it: `slipway bootstrap` restores the role. Then deploy again."
 	code, _, _ := strings.Cut(why.Message, ":")
 	for _, known := range []struct{ part, next string }{
-		{"AccessDenied", "The role of the state machine has to allow states:StartExecution on that state machine, and no boundary or organization policy may deny it: `slipway bootstrap` restores the role. Then deploy again."},
-		{"States.Permissions", "The role of the state machine has to allow states:StartExecution on that state machine, and no boundary or organization policy may deny it: `slipway bootstrap` restores the role. Then deploy again."},
+		{"AccessDenied", denied},
+		{"States.Permissions", denied},
 		{"ExecutionLimitExceeded", "The account has as many executions at once as it may: deploy again when others have ended, or ask AWS for a higher quota of open executions."},
 		{"Throttling", "The account starts more executions than its quota allows: deploy again a little later."},
 		{"ExecutionAlreadyExists", "It has ended before it did anything: look at that execution in Step Functions, then deploy again."},

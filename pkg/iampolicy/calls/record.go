@@ -124,8 +124,8 @@ var (
 	later  = regexp.MustCompile(`(event|op)\.[^/]*\{hash\}`)
 )
 
-// General puts the same in place of what differs from run to run: ids of runs, the hour
-// of which a sweep looks for runs, hashes, the numbers of waves.
+// General puts the same in place of what differs from run to run: ids of runs, hashes, the numbers of waves,
+// the hour whose runs a sweep looks for.
 func General(c iampolicy.Call) iampolicy.Call {
 	general := func(s string) string {
 		s = hour.ReplaceAllString(runID.ReplaceAllString(s, "{run}"), "{hour}")

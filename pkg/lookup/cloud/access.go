@@ -78,13 +78,13 @@ func retrieve(ctx context.Context, cfg aws.Config) (aws.Credentials, error) {
 	case ctx.Err() != nil:
 		return c, ctx.Err()
 	case err != nil:
-		return c, &CredentialsError{Err: err, Instance: ofInstance(cfg.Credentials)}
+		return c, &CredentialsError{Err: err, Instance: OfInstance(cfg.Credentials)}
 	}
 	return c, nil
 }
 
-// ofInstance reports whether credentials are those of an EC2 instance: what the SDK tries where nothing is configured.
-func ofInstance(p aws.CredentialsProvider) bool {
+// OfInstance reports whether credentials are those of an EC2 instance: what the SDK tries where nothing is configured.
+func OfInstance(p aws.CredentialsProvider) bool {
 	return aws.IsCredentialsProvider(p, (*ec2rolecreds.Provider)(nil))
 }
 

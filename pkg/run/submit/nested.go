@@ -54,7 +54,7 @@ func (w *nestedWalk) store(ctx context.Context, parent string, paths map[string]
 			return nil, fmt.Errorf("reading %s: %w", what, err)
 		}
 		var n run.NestedTemplate
-		if n.TemplateKey, err = w.desk.storeTemplate(ctx, body, what); err != nil {
+		if n.TemplateKey, err = w.desk.Engine.KeepTemplate(ctx, body, "template of "+what); err != nil {
 			return nil, err
 		}
 		if n.Nested, err = w.store(ctx, parent+"/"+id, inner, append(slices.Clone(outer), path)); err != nil {

@@ -5,15 +5,11 @@ package submit
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
 
 	"github.com/slipway-cdk/slipway/pkg/assembly"
-	"github.com/slipway-cdk/slipway/pkg/objectstore"
 	"github.com/slipway-cdk/slipway/pkg/run"
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
@@ -40,7 +36,7 @@ func (d Desk) Prepare(ctx context.Context, asm *assembly.Assembly, stacks []*ass
 		return req, err
 	}
 	for i, s := range stacks {
-		if req.Stacks[i].TemplateKey, err = d.storeTemplate(ctx, s.Template, "stack "+s.Name); err != nil {
+		if req.Stacks[i].TemplateKey, err = d.Engine.KeepTemplate(ctx, s.Template, "template of stack "+s.Name); err != nil {
 			return req, err
 		}
 		if sub.Options.Recursive {
@@ -117,15 +113,4 @@ func Values(s *assembly.Stack, sub run.Submission) map[string]string {
 	}
 	maps.Copy(values, sub.Parameters[s.ID])
 	return values
-}
-
-// storeTemplate stores a template under its digest and returns its key. what names it in an error.
-func (d Desk) storeTemplate(ctx context.Context, body []byte, what string) (string, error) {
-	sum := sha256.Sum256(body)
-	key := run.TemplateKey(hex.EncodeToString(sum[:]))
-	_, err := d.Engine.Objects.Put(ctx, key, body, objectstore.Condition{IfNoneMatch: true})
-	if err != nil && !errors.Is(err, objectstore.ErrPrecondition) {
-		return "", fmt.Errorf("storing the template of %s: %w", what, err)
-	}
-	return key, nil
 }
