@@ -292,6 +292,9 @@ func (x executionStore) Create(ctx context.Context, e asl.Execution, first []asl
 	if !off && !x.pl.p.steady && float64(hashed(x.pl.w.seed, "create", e.Name, number(tries))>>11)/(1<<53) < rate {
 		return asl.Execution{}, false, errStore
 	}
+	if !off && !x.pl.p.steady && e.Machine == runMachine && hashed(x.pl.w.seed, "refusing")%refusing == 0 && hashed(x.pl.w.seed, "refuses", e.Name)%4 == 0 {
+		return asl.Execution{}, false, errStore // as often as it is asked for
+	}
 	return x.MemoryStore.Create(ctx, e, first)
 }
 

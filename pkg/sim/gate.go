@@ -28,6 +28,8 @@ type process struct {
 	function, action string
 	decision         int
 	zombie, orphaned bool
+	// closing: it has just closed the run of a stack, and has not made another call.
+	closing bool
 	// began: it has gone past a gate; ended: it has come to its end. machine is the process that it dies with.
 	began, ended bool
 	machine      *plane

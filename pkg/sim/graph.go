@@ -130,6 +130,9 @@ func (s *stack) spoil(rng *rand.Rand) {
 	r.text++
 }
 
+// replace changes a resource such that it needs another one.
+func (s *stack) replace(rng *rand.Rand) { s.resources[rng.IntN(len(s.resources))].fixed++ }
+
 func (s *stack) heal() {
 	for _, r := range s.resources {
 		r.bad = false

@@ -110,6 +110,9 @@ func (w *world) command(i int) {
 		w.quiesce()
 		w.revive()
 	}
+	if w.byHand && i%2 == 1 {
+		selected[w.rng.IntN(len(selected))].replace(w.rng)
+	}
 	id := w.submit(o)
 	if w.rng.IntN(8) == 0 {
 		w.pause(time.Duration(w.rng.IntN(20000)) * time.Millisecond)
@@ -272,11 +275,8 @@ func (w *world) sweep() {
 	if pl.p.isDead() {
 		return
 	}
-	payload := []byte(`{"action":"sweep"}`)
-	inv := pl.invocation(janitor, payload)
-	inv.prompt = true
 	before := w.s.faults.count[Stale]
-	answered := pl.carry(context.Background(), inv, janitor, payload)
+	inv, answered := w.startSweep(true)
 	select {
 	case <-answered:
 	case <-inv.died:
@@ -285,6 +285,14 @@ func (w *world) sweep() {
 		w.s.met[StaleIndex] = true
 	}
 	w.quiesce()
+}
+
+// startSweep lets the sweep come round, whoever is at work. prompt: it is waited for.
+func (w *world) startSweep(prompt bool) (*process, <-chan answered) {
+	payload := []byte(`{"action":"sweep"}`)
+	inv := w.plane.invocation(janitor, payload)
+	inv.prompt = prompt
+	return inv, w.plane.carry(context.Background(), inv, janitor, payload)
 }
 
 // recover ends the faults and lets everybody settle.

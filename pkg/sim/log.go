@@ -271,6 +271,7 @@ func (g gatedLog) UpdateHeader(ctx context.Context, h runlog.Header) (out runlog
 	a.echo = runlog.ErrConflict
 	detail := h.RunID + " " + string(h.Status) + " " + string(h.Result)
 	err = g.p.call(writes|conditional, "log.UpdateHeader", detail, a, func() error { out, err = g.m.UpdateHeader(ctx, h); return err })
+	g.p.closing = err == nil && h.Status == runlog.StatusClosed && h.Kind == runlog.KindStack
 	return orZero(out, err)
 }
 

@@ -34,6 +34,9 @@ type scheduler struct {
 	coverage *Coverage
 	// between is run before every step, while everything stands still.
 	between func()
+	// punctual: the sweep comes round whenever the run of a stack has closed and goes on to free its lock; sweepDue says
+	// that it has to now.
+	punctual, sweepDue bool
 }
 
 // maxSteps ends a history that does not come to an end.
@@ -233,6 +236,9 @@ func (s *scheduler) release(chosen *gate) {
 	v := verdict{step: len(s.steps)}
 	if !chosen.idle {
 		v.fault = s.faults.decide(chosen)
+		if s.sweptWhile(chosen) && v.fault == None && s.faults.take(Late) {
+			v.fault, s.sweepDue = Late, true
+		}
 	}
 	if v.fault == Late {
 		s.delay(chosen)
@@ -257,6 +263,13 @@ func (s *scheduler) release(chosen *gate) {
 		g.verdict <- v
 		return true
 	})
+}
+
+// sweptWhile chooses calls to be held back while the sweep comes round: those that follow the end of a run.
+func (s *scheduler) sweptWhile(g *gate) bool {
+	closing := g.p.closing
+	g.p.closing = false
+	return closing && s.punctual && !g.late && !g.p.steady && !g.p.prompt
 }
 
 // drain ends everything that waits.

@@ -25,6 +25,12 @@ const (
 	phaseRedeployed // the last version has been deployed again
 )
 
+// One history in so many has a sweep whenever a run ends, and one in so many has executions that are always refused.
+const (
+	punctual = 32
+	refusing = 32
+)
+
 // The situations that a thorough simulation must have come to.
 const (
 	ZombieAfterAbort = "zombie after abort"
@@ -132,6 +138,7 @@ func Run(seed uint64, opts Options) Result {
 		faults: newFaults(rand.New(rand.NewPCG(seed, 3)), limit, opts.Skip),
 	}
 	w.s.between = w.meanwhile
+	w.s.punctual = hashed(seed, "punctual")%punctual == 0
 	w.objects = newMemory(func() time.Time { return w.s.now })
 	w.objects.watch = w.watchObject
 	w.log.watch = w.watchOp
@@ -238,6 +245,10 @@ func (w *world) duplicate(one, two *process) {
 // meanwhile is what may happen between any two steps: aborted executions, dead processes, other people.
 func (w *world) meanwhile() {
 	w.look()
+	if w.s.sweepDue {
+		w.s.sweepDue = false
+		w.startSweep(false)
+	}
 	f := w.s.faults
 	if f.happens(Abort) {
 		w.abort()
