@@ -91,7 +91,7 @@ func TestAnUploadIsShownWhereverItIsMade(t *testing.T) {
 	if code := execute(t.Context(), env, []string{"deploy", "--app", planeAssembly(t), "--parameters", "StateBucketName=b", "--dry-run", "--json"}); code != exitDone {
 		t.Fatalf("exit code %d:\n%s%s", code, out.String(), errs.String())
 	}
-	if want := "Uploading 40.0 MB…\nUploading 40.0 MB: 100 % are there\n"; errs.String() != want {
+	if want := "Uploading 40 MB…\nUploading 40 MB: 100 % are there\n"; errs.String() != want {
 		t.Errorf("standard error reads %q", errs.String())
 	}
 	if strings.Contains(out.String(), "Uploading") {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 const (
@@ -41,9 +43,9 @@ func (u *upload) sent(done, total int64) {
 	u.most = done
 	first := !u.begun
 	u.begun = true
-	text := fmt.Sprintf("Uploading %s…", Bytes(total))
+	text := fmt.Sprintf("Uploading %s…", size(total))
 	if done > 0 {
-		text = fmt.Sprintf("Uploading %s: %d %% are there", Bytes(total), done*100/max(total, 1))
+		text = fmt.Sprintf("Uploading %s: %d %% are there", size(total), done*100/max(total, 1))
 	}
 	to := u.streams.Err
 	switch {
@@ -65,15 +67,5 @@ func (u *upload) end() {
 	}
 }
 
-// Bytes renders a size as people read it: in the units of 1,000 that networks are measured in.
-func Bytes(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1000*1000:
-		return fmt.Sprintf("%d kB", n/1000)
-	case n < 1000*1000*1000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-}
+// size renders a number of bytes in the units of 1,000 that networks are measured in.
+func size(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
