@@ -118,6 +118,30 @@ func TestAnExportThatIsImportedDoesNotVanish(t *testing.T) {
 	}
 }
 
+func TestWhoGivesAnImportUpGoesFirstWhereverItStands(t *testing.T) {
+	other := appStack{name: "Other", template: resources(object{"O": queue(object{})})}
+	from := appStack{name: "Producer", template: producer(false)}
+	to := appStack{name: "Consumer", template: resources(object{"C": queue(object{})})}
+	for _, stacks := range [][]appStack{{from, to}, {to, from}, {from, to, other}, {other, from, to}, {to, other, from}} {
+		w := imported(t)
+		h := w.finish(w.submitApp(app{command: runlog.CommandDeploy, stacks: stacks}))
+		if h.Result != runlog.ResultSucceeded {
+			t.Fatalf("%s: %s", h.Result, w.story(h.RunID))
+		}
+		runs, err := w.log.ListRuns(t.Context(), runlog.Filter{Root: h.RunID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := map[string]runlog.Header{}
+		for _, r := range runs {
+			began[r.Stack.Name] = r
+		}
+		if began["Producer"].StartedAt.Before(began["Consumer"].FinishedAt) {
+			t.Errorf("the producer has begun at %s, and its consumer ended at %s", began["Producer"].StartedAt, began["Consumer"].FinishedAt)
+		}
+	}
+}
+
 func TestAnImportThatNobodyExportsIsRefused(t *testing.T) {
 	w := newWorld(t)
 	h := w.deployStack("Consumer", consumer())

@@ -4,9 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/slipway-cdk/slipway/pkg/runlog"
 )
@@ -14,35 +11,6 @@ import (
 // legalName is what Step Functions takes as the name of an execution and is safe everywhere
 // (https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html).
 var legalName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
-
-func TestExecutionNamesAreLegalAndTellRunsApart(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.String().Draw(t, "a")
-		b := rapid.String().Draw(t, "b")
-		id := NewRunID(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "time"), 0))
-		x, y := ExecutionName(a, runlog.CommandDestroy, id), ExecutionName(b, runlog.CommandDestroy, id)
-		for _, name := range []string{x, y} {
-			if !legalName.MatchString(name) || !strings.HasSuffix(name, "-destroy-"+id) {
-				t.Fatalf("%q becomes %q", a, name)
-			}
-		}
-		if a != b && x == y {
-			t.Fatalf("%q and %q are both %q", a, b, x)
-		}
-	})
-}
-
-func TestASubjectIsOnlyShortenedWhereItDoesNotFit(t *testing.T) {
-	const id = "20261129T213124236Z-9d519276"
-	tail := "-deploy-" + id
-	for _, n := range []int{1, 80 - len(tail) - 1, 80 - len(tail), 80 - len(tail) + 1, 300} {
-		subject := strings.Repeat("s", n)
-		name := ExecutionName(subject, runlog.CommandDeploy, id)
-		if fits := n+len(tail) <= 80; fits && name != subject+tail || !fits && (len(name) != 80 || !legalName.MatchString(name)) {
-			t.Errorf("a subject of %d characters becomes %q, %d characters", n, name, len(name))
-		}
-	}
-}
 
 func TestASuccessorHasANameOfItsOwn(t *testing.T) {
 	h := runlog.Header{RunID: "20261129T213124236Z-9d519276", Command: runlog.CommandDeploy, Stack: runlog.StackRef{Name: strings.Repeat("Stack~", 30)}}
@@ -57,6 +25,30 @@ func TestASuccessorHasANameOfItsOwn(t *testing.T) {
 	h.Kind = runlog.KindDeployment
 	if name := executionOf(h); !strings.HasPrefix(name, "deployment-deploy-") {
 		t.Errorf("a deployment is %q", name)
+	}
+}
+
+func TestARunIsCarriedByItsSuccessorsAndByNobodyElse(t *testing.T) {
+	for _, name := range []string{"App", strings.Repeat("Stack~", 30)} {
+		h := runlog.Header{RunID: "20261129T213124236Z-9d519276", Command: runlog.CommandDeploy, Kind: runlog.KindStack, Decision: 12, Stack: runlog.StackRef{Name: name}}
+		for _, n := range []int{1, 2, 12, 13} {
+			if !carries(h, successorOf(h, n)) {
+				t.Errorf("%s: successor %d is not known", name, n)
+			}
+		}
+		tail := "-deploy-" + h.RunID
+		for _, stranger := range []string{
+			"Other" + tail, "Other-3" + tail, name + "-three" + tail, tail, "3" + tail, executionOf(h) + "-more", successorOf(h, 3)[1:],
+			strings.Replace(successorOf(h, 3), "-deploy-", "-destroy-", 1),
+		} {
+			if carries(h, stranger) {
+				t.Errorf("%s: %s is taken for one of its executions", name, stranger)
+			}
+		}
+		// Of a name that was shortened nobody can read the decision, and none lies beyond the next.
+		if long := len(name) > 80; carries(h, successorOf(h, 14)) == long {
+			t.Errorf("%s: successor 14 is known: %t", name, !long)
+		}
 	}
 }
 

@@ -41,6 +41,9 @@ func TestSettleFencesWhatComesLate(t *testing.T) {
 	if h.Result != runlog.ResultFailed || h.Epoch != 2 || h.Failure == nil {
 		t.Errorf("%+v", h)
 	}
+	if planned := len(before()["Resources"].(object)); h.Counts.Skipped == 0 || h.Counts.Skipped+h.Counts.Created != planned {
+		t.Errorf("of %d resources %+v are told", planned, h.Counts)
+	}
 	w.sound(m.runID)
 	w.accounted("App")
 }
