@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-cdk/slipway/pkg/provider"
 	"github.com/slipway-cdk/slipway/pkg/run"
 )
 
@@ -130,8 +131,27 @@ func (s *stack) spoil(rng *rand.Rand) {
 	r.text++
 }
 
-// replace changes a resource such that it needs another one.
-func (s *stack) replace(rng *rand.Rand) { s.resources[rng.IntN(len(s.resources))].fixed++ }
+// failAfterReplacing makes the service refuse the last resource, after another one that it depends on is replaced.
+func (s *stack) failAfterReplacing(rng *rand.Rand) {
+	last := len(s.resources) - 1
+	var can []*resource
+	for _, r := range s.resources[:last] {
+		if k := kindOf(r.typ); k.fixed != "" {
+			can = append(can, r)
+			if k.route == provider.RouteSDK {
+				can = append(can, r, r, r) // there is one such kind among those of Cloud Control
+			}
+		}
+	}
+	if len(can) == 0 {
+		return
+	}
+	replaced := can[rng.IntN(len(can))]
+	replaced.fixed++
+	s.resources[last].bad = true
+	s.resources[last].text++
+	s.resources[last].dependsOn = replaced.id
+}
 
 func (s *stack) heal() {
 	for _, r := range s.resources {

@@ -25,7 +25,11 @@ func runOf(x asl.Execution) string {
 
 // direct plays the history: what people do, then recovery, then the proofs.
 func (w *world) direct() {
-	for i := range 2 + w.rng.IntN(3) {
+	commands := 2 + w.rng.IntN(3)
+	if w.byHand {
+		commands = max(commands, 3) // deploy, fail, roll back
+	}
+	for i := range commands {
 		w.command(i)
 	}
 	w.quiesce()
@@ -90,13 +94,13 @@ func (w *world) command(i int) {
 	if w.rng.IntN(5) == 0 {
 		o.options.Concurrency = 1 + w.rng.IntN(4)
 	}
-	if w.rng.IntN(4) == 0 || w.byHand && i%2 == 1 {
+	if w.rng.IntN(4) == 0 && !w.byHand {
 		selected[w.rng.IntN(len(selected))].spoil(w.rng)
 	}
-	if i > 0 && w.rng.IntN(8) == 0 {
+	if i > 0 && w.rng.IntN(8) == 0 && !w.byHand {
 		o.command = runlog.CommandDestroy
 	}
-	if i > 0 && w.rng.IntN(5) == 0 || w.byHand && i > 1 && i%2 == 0 {
+	if i > 0 && w.rng.IntN(5) == 0 && !w.byHand || w.byHand && i > 1 && i%2 == 0 {
 		o.command = runlog.CommandRollback
 		o.options.RevertFailed, o.options.Force = w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
 	}
@@ -111,14 +115,18 @@ func (w *world) command(i int) {
 		w.revive()
 	}
 	if w.byHand && i%2 == 1 {
-		selected[w.rng.IntN(len(selected))].replace(w.rng)
+		selected[w.rng.IntN(len(selected))].failAfterReplacing(w.rng)
 	}
 	id := w.submit(o)
 	if w.rng.IntN(8) == 0 {
 		w.pause(time.Duration(w.rng.IntN(20000)) * time.Millisecond)
 		w.cancel(id)
 	}
-	for range max(0, w.rng.IntN(8)-5) {
+	others := max(0, w.rng.IntN(8)-5)
+	if w.byHand {
+		others = 0
+	}
+	for range others {
 		// Others deploy at the same time.
 		w.pause(time.Duration(w.rng.IntN(5000)) * time.Millisecond)
 		w.revive()

@@ -27,7 +27,7 @@ const (
 
 // One history in so many has a sweep whenever a run ends, and one in so many has executions that are always refused.
 const (
-	punctual = 32
+	punctual = 128
 	refusing = 32
 )
 
@@ -81,7 +81,8 @@ type world struct {
 	// rng draws what people do.
 	rng    *rand.Rand
 	stacks []*stack
-	// byHand: nothing is rolled back by itself, and every other command fails something and the next one rolls it back.
+	// byHand: nothing is rolled back by itself; every other command replaces something and then fails, and the next one rolls
+	// back.
 	byHand bool
 	local  bool
 	// history is the engine's budget of history events.
@@ -174,7 +175,12 @@ func (w *world) draw() {
 		w.history = 60 + w.rng.IntN(300)
 	}
 	for i := range 1 + w.rng.IntN(6)/3 + w.rng.IntN(2)*w.rng.IntN(2) {
-		w.stacks = append(w.stacks, newStack(w.rng, "S"+number(i+1), w.stacks))
+		s := newStack(w.rng, "S"+number(i+1), w.stacks)
+		if w.byHand {
+			// One whose service is asked directly, and that can be replaced.
+			s.resources[0].typ, s.resources[0].policy, s.resources[0].replacePolicy = "AWS::SSM::Parameter", "", ""
+		}
+		w.stacks = append(w.stacks, s)
 	}
 	w.newPlane(w.local)
 }
