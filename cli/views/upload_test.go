@@ -58,3 +58,13 @@ func TestATerminalShowsAnUploadInPlaceAndKeepsNothing(t *testing.T) {
 		t.Errorf("nothing was uploaded, and it writes %q", out.String())
 	}
 }
+
+func TestSizesAreWrittenForPeople(t *testing.T) {
+	for n, want := range map[int64]string{
+		-1: "0 B", 0: "0 B", 999: "999 B", 1000: "1.0 kB", 123_456: "123 kB", 16 << 20: "17 MB", 2_345_000_000: "2.3 GB",
+	} {
+		if got := size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
